@@ -157,7 +157,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         "---",
         f"# {task.predictor.title}",
         "",
-        card["about"],
+        task.predictor.about,
         "",
         "```python",
         "from elmo_tasks import TrainedTask",

@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,19 +39,18 @@ def add_model(app: FastAPI, name: str, task: TrainedTask) -> None:
     fields: dict[str, Any] = dict.fromkeys(keys, (Text, ...))
     one: Any = create_model(f"{name}_input", __config__=config, **fields)
     many: Any = create_model(f"{name}_inputs", __base__=BaseModel, inputs=(list[one], Field(max_length=MAX_TEXTS)))
-    # The paragraph about the plain result.
-    text = (getdoc(type(predictor)) or "").split("# Parameters")[0].strip().split("\n\n")[-1]
+    title, text = predictor.title, predictor.about
 
     def results(inputs: list[Any]) -> list[Any]:
         # Unlike a call of the task, no progress bar.
         return list(task.stream([tuple(getattr(each, key) for key in keys) for each in inputs]))
 
     # FastAPI runs a function that is not `async` in a thread.
-    @app.post(f"/{name}", summary=predictor.title, description=text, tags=[name])
+    @app.post(f"/{name}", summary=title, description=text, tags=[name])
     def answer(body: one) -> Any:
         return results([body])[0]
 
-    @app.post(f"/{name}/batch", summary=f"{predictor.title}, many", description=text, tags=[name])
+    @app.post(f"/{name}/batch", summary=f"{title}, many", description=text, tags=[name])
     def answers(body: many) -> list[Any]:
         return results(body.inputs)
 

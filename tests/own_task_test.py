@@ -16,17 +16,21 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 import questions
+import spacy
 from elmo_tasks import TrainedTask
 
 task = TrainedTask(sys.argv[1])
 results = task(["Who sang in Rome?", "She sang in Rome.", " "])
+nlp = spacy.blank("en")
+nlp.add_pipe("elmo_task", name="questions", config={"model": sys.argv[1]})
+in_spacy = nlp("Who sang in Rome?")._.results["questions"]
 try:
     from elmo_tasks.demo.tasks import TaskArchive
 
     shown = TaskArchive(Path(sys.argv[1]), "en").values("Who sang in Rome?")[0]
 except ModuleNotFoundError:
     shown = results[0]
-print(json.dumps([task.task, results, shown]))
+print(json.dumps([task.task, results, in_spacy, shown]))
 """
 
 
@@ -38,7 +42,7 @@ def test_a_task_of_ones_own(tmp_path: Path):
     found = subprocess.run(
         [sys.executable, "-c", PROGRAM, "run/model.tar.gz"], cwd=folder, check=True, capture_output=True, text=True
     )
-    name, (question, statement, empty), shown = json.loads(found.stdout.splitlines()[-1])
+    name, (question, statement, empty), in_spacy, shown = json.loads(found.stdout.splitlines()[-1])
     assert name == "questions" and empty == {}
     assert question["yes"] > 0.5 > statement["yes"]
-    assert shown == pytest.approx(question)
+    assert in_spacy == pytest.approx(question) == shown

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from html import escape
+from itertools import chain
 from typing import Any
 
 import gradio
@@ -77,6 +78,7 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
 
 def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
     task = archives[0].predictor
+    gradio.Markdown(task.about)
     inputs = [gradio.Textbox(label=name.capitalize(), lines=5 if name == "passage" else 1) for name in task.inputs]
     button = gradio.Button("Predict", variant="primary")
     examples = list(map(list, task.examples))
@@ -89,7 +91,7 @@ def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
                 outputs += archive.components()
 
     def predict(*texts: str) -> dict[Component, Any]:
-        values = (value for archive in archives for value in archive.values(*texts))
+        values = chain.from_iterable(archive.values(*texts) for archive in archives)
         return dict(zip(outputs, values, strict=True))
 
     _on(button, predict, inputs, outputs, name)

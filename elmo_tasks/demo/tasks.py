@@ -20,7 +20,7 @@ class TaskArchive:
     def __init__(self, path: Path, language: str) -> None:
         self.trained = TrainedTask(path, language=language)
         self.predictor = self.trained.predictor
-        self.name = path.resolve().parent.name if path.name == "model.tar.gz" else path.name
+        self.name = self.trained.name
         self._has_attention = hasattr(self.predictor, "attention")
         if self._has_attention:
             self.predictor.attention = True

@@ -1,8 +1,7 @@
 """A word in several sentences: how similar its vectors are, its neighbours, and a map of its occurrences."""
 
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,17 +57,10 @@ class Words:
         of_layer = vectors[-1 if self.layers[layer] == "top" else int(self.layers[layer])]
         return self._cosines(found, vectors), self._neighbors(found, layer), self._map(found, of_layer, layer)
 
-    def tokenized(self, text: str) -> list[str]:
-        """The words of a sentence."""
-        words = words_of_text(text, self._tokenizer)
-        if not words:
-            raise ValueError("expected a sentence, got no words")
-        return words
-
     def _occurrences(self, text: str, word: str) -> list[Query]:
         found = []
         for line in filter(str.strip, text.splitlines()):
-            words = self.tokenized(line)
+            words = words_of_text(line, self._tokenizer)
             places = [place for place, other in enumerate(words) if other.casefold() == word.casefold()]
             if not places:
                 raise ValueError(f"expected the word {word!r} in each sentence, got {' '.join(words)!r}")
@@ -119,6 +111,5 @@ def _shown(query: Query, context: int = 4) -> str:
 
 def shipped_index(elmo: Elmo, folder: Path) -> NeighborIndex:
     """An index of all layers of the included text, which is small because it is computed at each start."""
-    files: list[Any] = [FIXTURES / "lm" / "dev.txt", Path(__file__).with_name("sentences.txt")]
-    sentences = [sentence for file in files for sentence in LmText(file)]
-    return build_index(elmo, sentences, folder, layers=range(elmo.n_layers))
+    files = [FIXTURES / "lm" / "dev.txt", Path(__file__).with_name("sentences.txt")]
+    return build_index(elmo, chain.from_iterable(map(LmText, files)), folder, layers=range(elmo.n_layers))

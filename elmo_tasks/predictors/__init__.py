@@ -5,6 +5,7 @@ What each task takes and gives: a predictor per task, for JSON lines, and `Train
 from elmo_tasks.predictors.coref import CorefPredictor
 from elmo_tasks.predictors.interpretation import WordHotflip
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.pairs import SnliPredictor, SquadPredictor
 from elmo_tasks.predictors.sentence import (
     NerPredictor,
     PosPredictor,
@@ -12,8 +13,6 @@ from elmo_tasks.predictors.sentence import (
     SstPredictor,
     TaggingPredictor,
 )
-from elmo_tasks.predictors.snli import SnliPredictor
-from elmo_tasks.predictors.squad import SquadPredictor
 from elmo_tasks.predictors.srl import SrlPredictor
 from elmo_tasks.predictors.trained_task import TrainedTask
 

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -36,11 +36,13 @@ class CorefPredictor(JsonLinesPredictor):
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
 
     A sentence of a text with more than 96 words is read in pieces, which are then the `sentences` of the prediction.
-
-    The plain result has `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced.
     """
 
     title = "Coreference"
+    about = (
+        "Which expressions in a text mean the same person or thing: `chains` of mentions (`text`, `start`, `end`), and "
+        "`resolved`, the text with pronouns replaced."
+    )
     examples = (
         ("Ann met her brother at the station. She was tired, and he carried her bag.",),
         ("The old captain told his crew to wait. He would go ashore alone, and they should keep the ship ready.",),
@@ -48,13 +50,11 @@ class CorefPredictor(JsonLinesPredictor):
     )
     shown_as = "chains"
     example = '{"document": "Ann sang. She was tired."}'
+    keys: ClassVar[dict[str, str]] = {"text": "document"}
 
     @cached_property
     def _tagger(self) -> PosTagger:
         return PosTagger()
-
-    def predict(self, document: str) -> JsonDict:
-        return self.predict_json({"document": document})
 
     def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
@@ -68,16 +68,14 @@ class CorefPredictor(JsonLinesPredictor):
         return [{"located": sentences}]
 
     def parse(self, inputs: JsonDict) -> Any:
-        sentences: list[Any]
+        sentences: list[Any] = []
         if "sentences" in inputs:
             sentences = list(map(as_words, inputs["sentences"]))
         else:
             known = inputs.get("located")
-            whole = located_sentences(inputs["document"], self._language) if known is None else known
-            # Sentences are padded to the longest.
-            sentences = [
-                words[part.start : part.stop] for words in whole for part in pieces([word.text for word in words])
-            ]
+            for words in located_sentences(inputs["document"], self._language) if known is None else known:
+                # Sentences are padded to the longest.
+                sentences += [words[part.start : part.stop] for part in pieces([word.text for word in words])]
         speakers = inputs.get("speakers")
         if speakers is not None:
             pairs = zip(speakers, sentences, strict=False)
@@ -105,9 +103,6 @@ class CorefPredictor(JsonLinesPredictor):
             instances.append(copied)
         return instances
 
-    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
-        return outputs[0]
-
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
         ((prediction,), (text,)) = predictions, texts
         chains = [[span_in(text, place) for place in each] for each in prediction.get("places", ())]
@@ -131,20 +126,19 @@ class CorefPredictor(JsonLinesPredictor):
     def _possessives(self, prediction: JsonDict) -> set[int]:
         """The positions of the words that are possessive, among the last words of mentions."""
         words = prediction["document"]
-        last_words = {last for mentions in prediction["clusters"] for _, last in mentions[1:]}
+        mentions = chain.from_iterable(cluster[1:] for cluster in prediction["clusters"])
+        last_words = {last for _, last in mentions}
         found = {last for last in last_words if words[last].lower() in _POSSESSIVES}
         # "her" may be an object, too: only sentences with it are tagged.
         hers = {last for last in last_words if words[last].lower() == "her"}
-        starts, first = [], 0
+        unclear, first = {}, 0
         for sentence in prediction["sentences"]:
-            starts.append(first)
+            if hers.intersection(range(first, first + len(sentence))):
+                unclear[first] = sentence
             first += len(sentence)
-        unclear = [
-            (start, sentence)
-            for start, sentence in zip(starts, prediction["sentences"], strict=True)
-            if hers.intersection(range(start, start + len(sentence)))
-        ]
-        for (start, _), tags in zip(unclear, self._tagger([of for _, of in unclear]) if unclear else [], strict=True):
-            following = zip(range(start, start + len(tags)), [*tags[1:], ""], strict=True)
+        tags_of = self._tagger(list(unclear.values())) if unclear else []
+        for first, tags in zip(unclear, tags_of, strict=True):
+            # A word and the tag of the next one.
+            following = enumerate(tags[1:], start=first)
             found |= {position for position, tag in following if position in hers and tag in _AFTER_POSSESSIVES}
         return found

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, Literal, Optional
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Field, Instance, Token
-from allennlp.data.fields import ListField
+from allennlp.data.fields import LabelField, ListField, SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -29,8 +28,9 @@ _IDS = ("id", "pairID")
 
 class JsonLinesPredictor(Predictor):
     """
-    Describes a task: what it takes (`inputs`), and what it gives (`plain`). `TrainedTask`, the components for spaCy,
-    the demo and `python -m elmo_tasks annotate` use this description, so a new task needs only a predictor.
+    Describes a task: what it takes (`inputs`), and what it gives (`plain`, `about`). `TrainedTask`, the components for
+    spaCy, the demo, the model cards and `python -m elmo_tasks annotate` use this description, so a new task needs only
+    a predictor.
 
     With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines, but not their gold
     labels: a copy of the reader has `reads_gold = False`.
@@ -46,8 +46,12 @@ class JsonLinesPredictor(Predictor):
     """
 
     title: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    """What the task finds, and what the plain result consists of."""
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     """The names of the texts that the task takes."""
+    keys: ClassVar[dict[str, str]] = {}
+    """The keys of a line for `inputs`, where they differ."""
     examples: ClassVar[Sequence[tuple[str, ...]]] = ()
     """Values of `inputs`."""
     shown_as: ClassVar[Literal["spans", "roles", "label", "answer", "chains", "json"]] = "json"
@@ -56,6 +60,8 @@ class JsonLinesPredictor(Predictor):
     """A line."""
     texts: ClassVar[tuple[str, ...]] = ("tokens",)
     """The names of the text fields of an instance, in the order in which the model embeds them."""
+    without_words: ClassVar[JsonDict] = {"label": None, "probabilities": {}}
+    """The prediction of a line without words."""
 
     def __init__(
         self,
@@ -75,17 +81,23 @@ class JsonLinesPredictor(Predictor):
         self._keep_going = keep_going
         self._n_lines = 0
 
-    @abstractmethod
+    def predict(self, *texts: str, **named: str) -> JsonDict:
+        """The prediction for values of `inputs`."""
+        keys = (self.keys.get(name, name) for name in self.inputs)
+        return self.predict_json({**dict(zip(keys, texts, strict=False)), **named})
+
     def parse(self, inputs: JsonDict) -> Any:
         """What a line means, for `instances_of`. The errors of this method get the line's number."""
+        texts = [inputs[name if name in inputs else self.keys.get(name, name)] for name in self.inputs]
+        return [self._dataset_reader.text_to_instance(*texts)] if all(text.strip() for text in texts) else []
 
     def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
         """The instances of each line: by default, what `parse` returns. None: a line without words."""
         return parsed
 
-    @abstractmethod
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         """The prediction of a line, from those of its instances."""
+        return outputs[0] if outputs else copy.deepcopy(self.without_words)
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         """Completes the model's prediction."""
@@ -103,7 +115,7 @@ class JsonLinesPredictor(Predictor):
         """The plain result of each input, which is its texts and its lines. Lines of several inputs share batches."""
         inputs = iter(inputs)
         while some := list(_with_lines(inputs, _LINES_AT_ONCE)):
-            predictions = iter(self.predict_batch_json([line for _, lines in some for line in lines]))
+            predictions = iter(self.predict_batch_json(list(chain.from_iterable(lines for _, lines in some))))
             for texts, lines in some:
                 yield self.plain(list(islice(predictions, len(lines))), *texts)
 
@@ -186,6 +198,12 @@ class JsonLinesPredictor(Predictor):
         """For interpreters, which explain one instance: a sentence's first predicate, a long sentence's first piece."""
         return self.instances_of([self._parsed(json_dict)])[0][0]
 
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """The instance with the predicted label or tags."""
+        if "label" in outputs:
+            return [self.labeled(instance, label=LabelField(outputs["label"]))]
+        return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]
+
     def labeled(self, instance: Instance, **fields: Field) -> Instance:
         """A copy of an instance with what was predicted, for the loss."""
         copied: Instance = instance.duplicate()
@@ -226,7 +244,7 @@ def as_tokens(words: Iterable[str | Word]) -> list[Token]:
 
 def tokens_of(text: Any) -> list[Token]:
     """The tokens of a text, or of all sentences of a document."""
-    return [token for part in text for token in tokens_of(part)] if isinstance(text, ListField) else list(text)
+    return list(chain.from_iterable(map(tokens_of, text))) if isinstance(text, ListField) else list(text)
 
 
 def place_of(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:

@@ -1,7 +1,6 @@
-"""A part-of-speech tagger for English, and what finds the verbs of a sentence."""
+"""Part-of-speech taggers, which find the verbs of sentences."""
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from elmo_tasks.modules.contextual.pretrained_bilm import shared_bilm
 from elmo_tasks.shipped import PRETRAINED
 from elmo_tasks.vectors.elmo import Elmo
 
-__all__ = ["PosTagger", "VerbFinder"]
+__all__ = ["PosTagger", "spacy_tagger"]
 
 
 class PosTagger:
@@ -34,34 +33,13 @@ class PosTagger:
         return [[self._tags[index] for index in of_words.argmax(-1)] for of_words in scores]
 
 
-class VerbFinder:
-    """
-    Finds verbs and auxiliaries, as AllenNLP's predictor does.
+def spacy_tagger(model: str) -> Callable[[list[list[str]]], list[list[str]]]:
+    """The tagger of a spaCy model, an installed package or a folder, for other languages."""
+    import spacy
+    from spacy.tokens import Doc
 
-    # Parameters
-
-    spacy_model : `str`, optional
-        A spaCy model with a tagger, for other languages: an installed package or a folder. `None`: `PosTagger`.
-    """
-
-    def __init__(self, spacy_model: str | None = None) -> None:
-        self._spacy_model = spacy_model
-
-    def __call__(self, sentences: list[list[str]]) -> list[list[int]]:
-        """The positions of the verbs in each sentence, counted from 0."""
-        # The tagger is loaded only if it is needed.
-        tags = self._tagger(sentences) if any(sentences) else sentences
-        return [[i for i, tag in enumerate(of_words) if tag in ("VERB", "AUX")] for of_words in tags]
-
-    @cached_property
-    def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
-        if self._spacy_model is None:
-            return PosTagger()
-        import spacy
-        from spacy.tokens import Doc
-
-        model = spacy.load(self._spacy_model, exclude=["ner", "parser"])
-        return lambda sentences: [
-            [token.pos_ for token in document]
-            for document in model.pipe(Doc(model.vocab, words=words) for words in sentences)
-        ]
+    pipeline = spacy.load(model, exclude=["ner", "parser"])
+    return lambda sentences: [
+        [token.pos_ for token in document]
+        for document in pipeline.pipe(Doc(pipeline.vocab, words=words) for words in sentences)
+    ]

@@ -1,11 +1,12 @@
 """The predictors for models of single sentences: named entities, parts of speech, sentiment, and a user's own."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance, Token
-from allennlp.data.fields import LabelField, SequenceLabelField
+from allennlp.data.fields import SequenceLabelField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, as_tokens, place_of, span_in
@@ -23,11 +24,8 @@ class SentencePredictor(JsonLinesPredictor):
     """
 
     example = '{"sentence": "Jordan beat Chelsea ."}'
+    keys: ClassVar[dict[str, str]] = {"text": "sentence"}
     without_words: ClassVar[JsonDict] = {"words": [], "label": None, "probabilities": {}}
-    """The prediction of a line without words."""
-
-    def predict(self, sentence: str) -> JsonDict:
-        return self.predict_json({"sentence": sentence})
 
     def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
         return self.predict_json({"words": tokenized_sentence})
@@ -38,7 +36,7 @@ class SentencePredictor(JsonLinesPredictor):
 
     def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
         """The lines of a text whose words and sentences are known."""
-        return [{"located": [word for sentence in sentences for word in sentence]}]
+        return [{"located": list(chain.from_iterable(sentences))}]
 
     def tokens(self, inputs: JsonDict) -> list[Token]:
         """The words of a line."""
@@ -51,19 +49,6 @@ class SentencePredictor(JsonLinesPredictor):
     def parse(self, inputs: JsonDict) -> Any:
         tokens = self.tokens(inputs)
         return [self._dataset_reader.text_to_instance(tokens)] if tokens else []
-
-    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
-        return outputs[0] if outputs else dict(self.without_words)
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        """One instance per entity, as in AllenNLP, or one with the label or the tags."""
-        if "label" in outputs:
-            return [self.labeled(instance, label=LabelField(outputs["label"]))]
-        tags = outputs["tags"]
-        # A sentence without entities is one instance with its tags.
-        spans = tags_to_spans(tags) if "spans" in outputs else []
-        rows = [spans_to_bioul([span], len(tags)) for span in spans] or [tags]
-        return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
 
 
 class TaggingPredictor(SentencePredictor):
@@ -82,41 +67,33 @@ class TaggingPredictor(SentencePredictor):
         return [self._dataset_reader.text_to_instance(tokens[part.start : part.stop]) for part in parts]
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
-        if len(outputs) == 1:
-            return outputs[0]
-        # Words, tags, probabilities and spans are lists.
-        whole = {
-            key: [item for output in outputs for item in output[key]] for key in (outputs or [self.without_words])[0]
-        }
-        ends = _ends([output["words"] for output in outputs])
-        for output, end in zip(outputs, ends, strict=True):
+        if len(outputs) < 2:
+            return super().joined(parsed, outputs)
+        parts: list[range] = []
+        for output in outputs:
+            start = parts[-1].stop if parts else 0
+            parts.append(range(start, start + len(output["words"])))
             for span in output.get("spans", ()):
-                span["start"] += end - len(output["words"])
-                span["end"] += end - len(output["words"])
-        return whole | ({"pieces": pieces_of(ends)} if outputs else {})
+                span["start"] += start
+                span["end"] += start
+        # Words, tags, probabilities and spans are lists.
+        whole = {key: list(chain.from_iterable(output[key] for output in outputs)) for key in outputs[0]}
+        return whole | pieces_of(parts)
 
 
-def _ends(parts: Sequence[Sequence[str]]) -> list[int]:
-    ends, end = [], 0
-    for part in parts:
-        ends.append(end := end + len(part))
-    return ends
-
-
-def pieces_of(ends: Sequence[int]) -> list[list[int]]:
-    """The first and the last word of each piece, from the number of words up to its end."""
-    return [[start, end - 1] for start, end in zip([0, *ends], ends, strict=False)]
+def pieces_of(parts: Sequence[range]) -> JsonDict:
+    """The first and the last word of each piece of a sentence, if it has several."""
+    return {"pieces": [[part.start, part.stop - 1] for part in parts]} if len(parts) > 1 else {}
 
 
 @Predictor.register("elmo_ner")
 class NerPredictor(TaggingPredictor):
     """
     Named entities, for lines as in `SentencePredictor`. The spans of a `sentence` have `start_char` and `end_char`.
-
-    The plain result is a list of entities, each with `text`, `start`, `end`, `label` and `probability`.
     """
 
     title = "Named entities"
+    about = "Names in a text: a list of entities, each with `text`, `start`, `end`, `label` and `probability`."
     examples = (
         ("Angela Merkel met Tim Cook in Berlin.",),
         ("Watching Game of Thrones in Dublin with @sarah before the Coldplay concert.",),
@@ -131,19 +108,22 @@ class NerPredictor(TaggingPredictor):
         return output
 
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        spans = [span for prediction in predictions for span in prediction["spans"]]
+        spans = chain.from_iterable(prediction["spans"] for prediction in predictions)
         return [{**span_in(texts[0], span), "label": span["label"], "probability": span["score"]} for span in spans]
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """One instance per entity, as in AllenNLP. A sentence without entities is one instance with its tags."""
+        tags = outputs["tags"]
+        rows = [spans_to_bioul([span], len(tags)) for span in tags_to_spans(tags)] or [tags]
+        return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
 
 
 @Predictor.register("elmo_pos")
 class PosPredictor(TaggingPredictor):
-    """
-    Parts of speech, for lines as in `SentencePredictor`.
-
-    The plain result is a list of words, each with `text`, `start`, `end`, `label` and `probability`.
-    """
+    """Parts of speech, for lines as in `SentencePredictor`."""
 
     title = "Parts of speech"
+    about = "Parts of speech: a list of words, each with `text`, `start`, `end`, `label` and `probability`."
     examples = (("They play on Saturdays .",), ("The play was a great success .",))
     shown_as = "spans"
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "probabilities": []}
@@ -154,22 +134,19 @@ class PosPredictor(TaggingPredictor):
         return output | ({"places": places} if all(places) else {})
 
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        return [
-            {**span_in(texts[0], place), "label": tag, "probability": probability}
-            for each in predictions
-            for place, tag, probability in zip(each.get("places", ()), each["tags"], each["probabilities"], strict=True)
-        ]
+        words: list[JsonDict] = []
+        for each in predictions:
+            rows = zip(each.get("places", ()), each["tags"], each["probabilities"], strict=True)
+            words += [{**span_in(texts[0], place), "label": tag, "probability": p} for place, tag, p in rows]
+        return words
 
 
 @Predictor.register("elmo_sst")
 class SstPredictor(SentencePredictor):
-    """
-    Sentiment, for lines as in `SentencePredictor`. A text is read as one sentence.
-
-    The plain result has `stars`, from 1 to 5, and the `probabilities` of each number of stars.
-    """
+    """Sentiment, for lines as in `SentencePredictor`. A text is read as one sentence."""
 
     title = "Sentiment"
+    about = "How positive a text is: `stars`, from 1 to 5, and the `probabilities` of each number of stars."
     examples = (
         ("A warm and funny film with a wonderful cast.",),
         ("Long, loud and very dull.",),

@@ -1,5 +1,8 @@
 """Semantic roles for sentences in JSON lines."""
 
+from collections.abc import Callable
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, Optional
 
 from allennlp.common.util import JsonDict
@@ -9,12 +12,14 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import place_of, span_in
-from elmo_tasks.predictors.parts_of_speech import VerbFinder
+from elmo_tasks.predictors.parts_of_speech import PosTagger, spacy_tagger
 from elmo_tasks.predictors.sentence import TaggingPredictor, pieces_of
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.text import pieces
 
 __all__ = ["SrlPredictor"]
+
+_VERBS = ("VERB", "AUX")
 
 
 class _Sentence(NamedTuple):
@@ -23,31 +28,30 @@ class _Sentence(NamedTuple):
     predicates: list[int] | None
     pieces: list[range]
 
-    def piece_of(self, position: int) -> range:
-        return next(piece for piece in self.pieces if position in piece)
-
 
 @Predictor.register("elmo_srl")
 class SrlPredictor(TaggingPredictor):
     """
     Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the positions of the
-    predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. `VerbFinder` finds predicates that are not
-    given. A prediction has AllenNLP's form, `{"words": [...], "verbs": [{"verb": "eats", "description": "[ARG0: Anna]
-    [V: eats] ...", "tags": [...]}]}`, plus `spans` with the positions of the arguments. With `--use-dataset-reader`,
-    there is one line per predicate.
-
-    The plain result is a list of predicates, each with `verb`, its `start` and `end`, and `roles`; a role has `text`,
-    `start`, `end` and `label`. Verbs without roles are left out.
+    predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. Without `predicates`, they are all verbs and
+    auxiliaries, as in AllenNLP. A prediction has AllenNLP's form, `{"words": [...], "verbs": [{"verb": "eats",
+    "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}`, plus `spans` with the positions of the arguments.
+    With `--use-dataset-reader`, there is one line per predicate.
 
     # Parameters
 
     spacy_model : `str`, optional
-        See `VerbFinder`.
+        A spaCy model with a tagger that finds the verbs, for other languages: an installed package or a folder. `None`:
+        `PosTagger`, for English.
     kwargs
         See `JsonLinesPredictor`.
     """
 
     title = "Semantic roles"
+    about = (
+        "Who did what to whom: a list of predicates (`verb`, `start`, `end`) with `roles` (`text`, `start`, `end`, "
+        "`label`). Verbs without roles are left out."
+    )
     examples = (
         ("The committee rejected the plan because it would cost too much.",),
         ("She gave the children a book and they read it in the garden.",),
@@ -60,7 +64,12 @@ class SrlPredictor(TaggingPredictor):
         self, model: Model, dataset_reader: DatasetReader, spacy_model: Optional[str] = None, **kwargs: Any
     ) -> None:
         super().__init__(model, dataset_reader, **kwargs)
-        self._find_verbs = VerbFinder(spacy_model)
+        self._spacy_model = spacy_model
+
+    @cached_property
+    def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
+        """Loaded only if a line has no predicates."""
+        return PosTagger() if self._spacy_model is None else spacy_tagger(self._spacy_model)
 
     def parse(self, inputs: JsonDict) -> Any:
         tokens, predicates = self.tokens(inputs), inputs.get("predicates")
@@ -71,16 +80,18 @@ class SrlPredictor(TaggingPredictor):
         return _Sentence(tokens, positions, pieces([token.text for token in tokens]))
 
     def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
-        unknown = [sentence for sentence in parsed if sentence.predicates is None]
-        found = iter(self._find_verbs([[token.text for token in sentence.tokens] for sentence in unknown]))
-        of_sentences = [next(found) if sentence.predicates is None else sentence.predicates for sentence in parsed]
-        return [
-            [self._instance(sentence, position) for position in positions]
-            for sentence, positions in zip(parsed, of_sentences, strict=True)
-        ]
+        unknown = [[token.text for token in sentence.tokens] for sentence in parsed if sentence.predicates is None]
+        tags = iter(self._tagger(unknown) if any(unknown) else unknown)
+        instances = []
+        for sentence in parsed:
+            positions = sentence.predicates
+            if positions is None:
+                positions = [position for position, tag in enumerate(next(tags)) if tag in _VERBS]
+            instances.append([self._instance(sentence, position) for position in positions])
+        return instances
 
     def _instance(self, sentence: _Sentence, predicate: int) -> Instance:
-        piece = sentence.piece_of(predicate)
+        piece = next(piece for piece in sentence.pieces if predicate in piece)
         tokens = [Token(token.text, token.idx, token.idx_end) for token in sentence.tokens[piece.start : piece.stop]]
         tokens[predicate - piece.start].tag_ = "V"
         instance = self._dataset_reader.text_to_instance(tokens, _indicator(tokens))
@@ -94,9 +105,6 @@ class SrlPredictor(TaggingPredictor):
             indicator = SequenceLabelField(_indicator(instance["tokens"].tokens), instance["tokens"])
             instance.add_field("verb_indicator", indicator)
         return super().get_gradients(instances)
-
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
-        return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         tokens = instance["tokens"].tokens
@@ -112,12 +120,10 @@ class SrlPredictor(TaggingPredictor):
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         words = [token.text for token in parsed.tokens]
         whole: JsonDict = {"words": words, "verbs": [_in_sentence(output, words) for output in outputs]}
-        return whole | (
-            {"pieces": pieces_of([piece.stop for piece in parsed.pieces])} if len(parsed.pieces) > 1 else {}
-        )
+        return whole | pieces_of(parsed.pieces)
 
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        verbs = [verb for prediction in predictions for verb in prediction["verbs"]]
+        verbs = chain.from_iterable(prediction["verbs"] for prediction in predictions)
         # An auxiliary has no roles but itself.
         return [_predicate(texts[0], verb) for verb in verbs if len(verb["spans"]) > 1]
 

@@ -17,17 +17,14 @@ from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.vectors.elmo import CARD_FIELDS
 from elmo_tasks.vectors.trained_models import trained_model
 
 __all__ = ["TrainedTask"]
 
-_CARD = """---
-library_name: elmo_tasks
-license: unknown  # to fill in
-# language: en
-tags: [elmo]
----
-# {title}
+_CARD = """# {title}
+
+{about}
 
 ```python
 from elmo_tasks import TrainedTask
@@ -43,21 +40,12 @@ _MANY = 32
 
 class TrainedTask:
     """
-    A trained model of a task. Call it with a text, or with a list of texts for a list of results. `start` and `end` are
-    character offsets in the text. Several threads may call it at once. Pickled, it is only the place of its model.
-
-    | model | texts | result |
-    |---|---|---|
-    | ner | text | a list of entities, each with `text`, `start`, `end`, `label`, `probability` |
-    | srl | text | a list of predicates (`verb`, `start`, `end`) with `roles` (`text`, `start`, `end`, `label`) |
-    | coref | text | `chains` of mentions (`text`, `start`, `end`), and `resolved`, the text with pronouns replaced |
-    | squad | question, passage | the answer: `text`, `start`, `end`, `probability` |
-    | snli | premise, hypothesis | the probabilities of `entailment`, `neutral` and `contradiction` |
-    | sst | text | `stars`, from 1 to 5, and the `probabilities` of each number of stars |
-    | a tagger of parts of speech | text | a list of words, each with `text`, `start`, `end`, `label`, `probability` |
+    A trained model of a task. Call it with a text, or with a list of texts for a list of results, which
+    `predictor.about` describes; `start` and `end` are character offsets in the text. Several threads may call it at
+    once. Pickled, it is only the place of its model.
 
     Named entities, semantic roles and parts of speech are found sentence by sentence, and a sentence of more than 96
-    words in pieces; verbs without roles are left out. The other tasks read the whole text at once.
+    words in pieces. The other tasks read the whole text.
 
     # Parameters
 
@@ -70,13 +58,14 @@ class TrainedTask:
     """
 
     def __init__(self, model: str | PathLike[str], *, language: str = "en") -> None:
-        self._path = trained_model(model)
+        self.path = trained_model(model)
+        """The archive or the folder of the model."""
         self._language = language
-        archive = load_archive(str(self._path))
+        archive = load_archive(str(self.path))
         name = archive.model.default_predictor
         if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
             found = type(archive.model).__name__
-            raise ValueError(f"expected a model with a predictor of elmo_tasks, got {found}: {self._path}")
+            raise ValueError(f"expected a model with a predictor of elmo_tasks, got {found}: {self.path}")
         predictor: Any = Predictor.from_archive(archive, name, extra_args={"language": language})
         self.predictor: JsonLinesPredictor = predictor
         self.task = name.removeprefix("elmo_")
@@ -107,17 +96,18 @@ class TrainedTask:
         after `hf upload org/name FOLDER`, also `"org/name"`.
         """
         with atomic_folder(folder) as made:
-            if self._path.is_file():
-                unpack(self._path, made)
+            if self.path.is_file():
+                unpack(self.path, made)
             else:
-                shutil.copytree(self._path / "vocabulary", made / "vocabulary")
-                weights = next(path for name in ("weights.th", "best.th") if (path := self._path / name).exists())
+                shutil.copytree(self.path / "vocabulary", made / "vocabulary")
+                weights = next(path for name in ("weights.th", "best.th") if (path := self.path / name).exists())
                 shutil.copy(weights, made / "weights.th")
-                shutil.copy(self._path / "config.json", made)
+                shutil.copy(self.path / "config.json", made)
             name, predictor = Path(folder).absolute().name, self.predictor
             texts = ", ".join(json.dumps(text, ensure_ascii=False) for text in [*predictor.examples, ()][0])
-            card = _CARD.format(name=name, title=predictor.title or self.task, texts=texts or "...")
-            (made / "README.md").write_text(card, "utf-8")
+            title = predictor.title or self.task
+            card = _CARD.format(name=name, title=title, about=predictor.about, texts=texts or "...")
+            (made / "README.md").write_text(CARD_FIELDS + card, "utf-8")
 
     def _by_name(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """What was given for each input of the task."""
@@ -133,14 +123,9 @@ class TrainedTask:
         return {name: given[name] for name in names}
 
     @property
-    def path(self) -> Path:
-        """The archive or the folder of the model."""
-        return self._path
-
-    @property
     def name(self) -> str:
         """The name of the model's folder, or of its archive."""
-        path = self._path.resolve()
+        path = self.path.resolve()
         return path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
 
     def __repr__(self) -> str:
@@ -148,10 +133,10 @@ class TrainedTask:
         n_bytes = sum(tensor.nbytes for tensor in model.state_dict().values())
         contextual = next((module for module in model.modules() if isinstance(module, ContextualModel)), None)
         parts = [type(model).__name__, contextual.summary if contextual else "no biLM", f"{n_bytes / 1e6:.0f} MB"]
-        return f"TrainedTask({fspath(self._path)!r}: {', '.join(parts)})"
+        return f"TrainedTask({fspath(self.path)!r}: {', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loaded, (type(self), fspath(self._path.absolute()), self._language)
+        return _loaded, (type(self), fspath(self.path.absolute()), self._language)
 
 
 @lru_cache(maxsize=8)

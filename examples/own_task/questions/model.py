@@ -46,6 +46,7 @@ class QuestionModel(ElmoModel):
 @Predictor.register("questions")
 class QuestionPredictor(SentencePredictor):
     title = "Is it a question?"
+    about = "Whether a sentence is a question: the probabilities of `yes` and `no`."
     examples = (("Who sang in Rome?",), ("She sang in Rome.",))
     shown_as = "label"
 
