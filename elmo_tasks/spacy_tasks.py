@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
-from itertools import tee
+from itertools import chain, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.pipeline import Sentencizer
 from spacy.scorer import Scorer
-from spacy.tokens import Doc, Span, SpanGroup, Token
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
 from elmo_tasks.text import Word, in_nfc
@@ -25,8 +25,6 @@ __all__ = ["CorefComponent", "NerComponent", "PosComponent", "Predicate", "SrlCo
 __all__ += ["TaskComponent"]
 
 _CLUSTERS, _PREDICATES = "coref_clusters_", "srl_predicates_"
-# What the folder of a run has besides its model.
-_OTHERS = shutil.ignore_patterns("*.tar.gz", "*_state_*", "training_*", "metrics*.json", "log", "out.log", "*.jsonnet")
 _SENTENCE_RULE = Sentencizer()
 
 
@@ -90,13 +88,11 @@ class TaskComponent:
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Copies the model to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
-        source, target = self.task.path.resolve(), Path(path).resolve() / "model"
-        if self.save_weights and source != target:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_file():
-                shutil.copyfile(source, target)
-            else:
-                shutil.copytree(source, target, ignore=_OTHERS, dirs_exist_ok=True)
+        target = Path(path).resolve() / "model"
+        if self.save_weights and self.task.path.resolve() != target:
+            # Of an earlier call.
+            shutil.rmtree(target, ignore_errors=True)
+            self.task.save(target)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """Reads what `to_disk` wrote."""
@@ -122,7 +118,7 @@ class NerComponent(TaskComponent):
 
     def annotate(self, doc: Doc, result: Any) -> None:
         entities = list(doc.ents)
-        taken = {position for entity in entities for position in range(entity.start, entity.end)}
+        taken = set(chain.from_iterable(range(entity.start, entity.end) for entity in entities))
         for entity in result:
             span = _span(doc, entity, entity["label"])
             if taken.isdisjoint(range(span.start, span.end)):
@@ -157,7 +153,7 @@ class SstComponent(TaskComponent):
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
         examples = list(examples)
-        labels = sorted({label for example in examples for label in example.predicted.cats})
+        labels = sorted(set().union(*(example.predicted.cats for example in examples)))
         return Scorer.score_cats(examples, "cats", labels=labels, multi_label=False)
 
 
@@ -191,13 +187,12 @@ class CorefComponent(TaskComponent):
 
 
 def _predicates(doc: Doc) -> list[Predicate]:
-    groups = [group for key, group in doc.spans.items() if key.startswith(_PREDICATES)]
-    return [Predicate(_span(doc, group.attrs["verb"], "V"), [_now(doc, role) for role in group]) for group in groups]
-
-
-def _now(doc: Doc, span: Span) -> Span:
-    """The same characters, because spaCy does not renumber the tokens of groups when it merges tokens."""
-    return _span(doc, {"start": span.start_char, "end": span.end_char}, span.label_)
+    found = []
+    for group in (group for key, group in doc.spans.items() if key.startswith(_PREDICATES)):
+        # By their characters, because spaCy does not renumber the tokens of groups when it merges tokens.
+        roles = [_span(doc, {"start": role.start_char, "end": role.end_char}, role.label_) for role in group]
+        found.append(Predicate(_span(doc, group.attrs["verb"], "V"), roles))
+    return found
 
 
 # spaCy imports this module with the first pipeline, so documents from files have these attributes, too.
@@ -239,9 +234,8 @@ def _sentences(doc: Doc) -> list[list[Word]]:
     if not doc.has_annotation("SENT_START"):
         spaces = [bool(token.whitespace_) for token in doc]
         split = _SENTENCE_RULE(Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces))
-    sentences = [[_word(token) for token in sentence if not token.is_space] for sentence in split.sents]
-    return [words for words in sentences if words]
-
-
-def _word(token: Token) -> Word:
-    return Word(in_nfc(token.text), token.idx, token.idx + len(token))
+    sentences = []
+    for sentence in split.sents:
+        tokens = [token for token in sentence if not token.is_space]
+        sentences.append([Word(in_nfc(token.text), token.idx, token.idx + len(token)) for token in tokens])
+    return list(filter(None, sentences))
