@@ -2,6 +2,7 @@
 
 import lzma
 import shutil
+import tomllib
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,89 +40,10 @@ class Corpus:
     files: tuple[PublicFile, ...]
 
 
-_STANFORD = "https://nlp.stanford.edu"
-_SQUAD = "https://rajpurkar.github.io/SQuAD-explorer/dataset"
-# A release, not a branch, so everyone gets the same data.
-_EWT = "https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.16/en_ewt-ud"
-# This repository has no releases.
-_WNUT = "https://raw.githubusercontent.com/leondz/emerging_entities_17/master"
-_PARTS = ("train", "dev", "test")
-
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 CORPORA = {
-    "snli": Corpus(
-        "SNLI 1.0",
-        "CC BY-SA 4.0; the paper's data",
-        (
-            PublicFile(
-                f"{_STANFORD}/projects/snli/snli_1.0.zip",
-                {f"snli_1.0/snli_1.0_{part}.jsonl": f"snli/{part}.jsonl" for part in _PARTS},
-                "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
-            ),
-        ),
-    ),
-    "squad": Corpus(
-        "SQuAD 1.1",
-        "CC BY-SA 4.0; the paper's data, without its test set, which is not public",
-        (
-            PublicFile(
-                f"{_SQUAD}/train-v1.1.json",
-                "squad/train.json",
-                "3527663986b8295af4f7fcdff1ba1ff3f72d07d61a20f487cb238a6ef92fd955",
-            ),
-            PublicFile(
-                f"{_SQUAD}/dev-v1.1.json",
-                "squad/dev.json",
-                "95aa6a52d5d6a735563366753ca50492a658031da74f301ac5238b03966972c9",
-            ),
-        ),
-    ),
-    "sst": Corpus(
-        "the Stanford Sentiment Treebank",
-        "the paper's data",
-        (
-            PublicFile(
-                f"{_STANFORD}/sentiment/trainDevTestTrees_PTB.zip",
-                {f"trees/{part}.txt": f"sst/{part}.txt" for part in _PARTS},
-                "5c613a4f673fc74097d523a2c83f38e0cc462984d847b82c7aaf36b01cbbbfcc",
-            ),
-        ),
-    ),
-    "glove": Corpus(
-        "GloVe, 6 billion words, vectors of 100",
-        "Public Domain Dedication and License 1.0; lower case",
-        (
-            PublicFile(
-                f"{_STANFORD}/data/glove.6B.zip",
-                {"glove.6B.100d.txt": "glove/glove.6B.100d.txt"},
-                "617afb2fe6cbd085c235baf7a465b96f4112bd7f7ccb2b2cbd649fed9cbcf2fb",
-            ),
-        ),
-    ),
-    "glove-840b": Corpus(
-        "GloVe, 840 billion words, vectors of 300",
-        "Public Domain Dedication and License 1.0; cased. If glove/ contains several files, set ELMO_TASKS_GLOVE",
-        (
-            PublicFile(
-                f"{_STANFORD}/data/glove.840B.300d.zip",
-                {"glove.840B.300d.txt": "glove/glove.840B.300d.txt"},
-                "c06db255e65095393609f19a4cfca20bf3a71e20cc53e892aafa490347e3849f",
-            ),
-        ),
-    ),
-    "pos": Corpus(
-        "UD English EWT 2.16",
-        "CC BY-SA 4.0; the paper uses the Wall Street Journal of the Penn Treebank, which is licensed",
-        tuple(PublicFile(f"{_EWT}-{part}.conllu", f"pos/{part}.conllu") for part in _PARTS),
-    ),
-    "ner": Corpus(
-        "WNUT-17",
-        "CC BY 4.0; the paper uses CoNLL-2003, which is licensed: see `allennlp elmo-data conll2003`",
-        (
-            PublicFile(f"{_WNUT}/wnut17train.conll", "ner/train.txt"),
-            PublicFile(f"{_WNUT}/emerging.dev.conll", "ner/dev.txt"),
-            PublicFile(f"{_WNUT}/emerging.test.annotated", "ner/test.txt"),
-        ),
-    ),
+    name: Corpus(corpus["title"], corpus["note"], tuple(PublicFile(**file) for file in corpus["files"]))
+    for name, corpus in _TABLE.items()
 }
 
 _ONTONOTES = "OntoNotes 5.0 is published by the LDC (LDC2013T19); scripts of CoNLL-2012 make its *_gold_conll files."
