@@ -8,16 +8,15 @@ form, as in macOS file names, would have different vectors.
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
 
-__all__ = ["in_nfc", "normalised", "origins"]
+__all__ = ["in_nfc", "origins"]
 
 # NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an unknown character.
 _UNKNOWN = re.compile("[\0\ud800-\udfff]")
 _RUN = re.compile(r"\s+|\S+")
 
 
-def normalised(text: str) -> str:
+def in_nfc(text: str) -> str:
     """A text in NFC, with U+FFFD for NUL and for lone surrogates, such as half an emoji."""
     # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
     text = str(text)
@@ -26,15 +25,8 @@ def normalised(text: str) -> str:
     return unicodedata.normalize("NFC", _UNKNOWN.sub("\ufffd", text))
 
 
-def in_nfc(value: Any) -> Any:
-    """Normalises a text, or the texts among the values of a dictionary: see `normalised`."""
-    if isinstance(value, str):
-        return normalised(value)
-    return {key: in_nfc(item) for key, item in value.items()} if isinstance(value, dict) else value
-
-
 def origins(text: str) -> list[int]:
-    """For each character of `normalised(text)`, and for its end, the offset in `text`."""
+    """For each character of `in_nfc(text)`, and for its end, the offset in `text`."""
     found: list[int] = []
     start = 0
     for run in _RUN.findall(text):

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from elmo_tasks.text.normal import normalised
-from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, words_of, words_of_text
+from elmo_tasks.text.normal import in_nfc
+from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, words_of_text
 
-__all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentences_of", "sentences_of_text"]
+__all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentences_of_text"]
 __all__ += ["sentences_of_words"]
 
 Document = str | Sequence[Sentence]
@@ -20,20 +20,13 @@ _BLANK_LINES = re.compile(r"\n\s*\n")
 _BREAKS = frozenset(";:,–—…)]}，；：、）") | {"...", "--"}
 
 
-def sentences_of(document: Document, tokenizer: Tokenizer | None = None) -> list[list[str]]:
-    """The words of each sentence of a document: see `sentences_of_text` for a text."""
-    if isinstance(document, str):
-        return sentences_of_text(document, tokenizer or "en")
-    return [words_of(sentence, tokenizer) for sentence in document]
-
-
 def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]:
     """
     The words of each sentence of a text: the text is normalised to NFC, then split at blank lines and by spaCy's rule
     for sentence ends, then into words without white space. Sentences without words are left out.
     """
     sentences: list[list[str]] = []
-    for paragraph in _BLANK_LINES.split(normalised(text)):
+    for paragraph in _BLANK_LINES.split(in_nfc(text)):
         if isinstance(tokenizer, str) and tokenizer != "whitespace":
             sentences += _sentences_by_spacy(paragraph, tokenizer)
         else:
@@ -68,7 +61,7 @@ def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
         from spacy.tokens import Doc
 
         # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words, nor lone surrogates.
-        document = Doc(pipeline.vocab, words=[normalised(word) or " " for word in words])
+        document = Doc(pipeline.vocab, words=[in_nfc(word) or " " for word in words])
         bounds = [(sentence.start, sentence.end) for sentence in pipeline.get_pipe("sentencizer")(document).sents]
     return [list(words[start:end]) for start, end in bounds]
 

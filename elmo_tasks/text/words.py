@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from elmo_tasks.text.normal import normalised, origins
+from elmo_tasks.text.normal import in_nfc, origins
 
-__all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words", "blank_pipeline"]
+__all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words"]
 __all__ += ["located_words", "locations", "lock", "pipeline_of", "words_of", "words_of_text"]
 
 Tokenizer = str | Callable[[str], Sequence[str]]
@@ -72,7 +72,7 @@ def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str
 
 def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
     """The words of a text in NFC, without white space."""
-    text = normalised(text)
+    text = in_nfc(text)
     if tokenizer == "whitespace":
         return text.split()
     if not isinstance(tokenizer, str):
@@ -88,7 +88,7 @@ def located_words(text: str, tokenizer: Tokenizer = "en") -> list[Word]:
 
 def locations(sentences: Iterable[Sequence[str]], text: str) -> list[list[Word]]:
     """The words of sentences, in the order of the text that they come from, with their offsets in it."""
-    normal, end = normalised(text), 0
+    normal, end = in_nfc(text), 0
     found: list[list[Word]] = []
     for words in sentences:
         found.append([])
@@ -109,7 +109,18 @@ def pipeline_of(language: str) -> Any:
     """The shared pipeline of a language, with a `sentencizer`. The `lock` must be held."""
     pipeline = _pipelines.get(language)
     if pipeline is None or len(pipeline.vocab.strings) > _MAX_DISTINCT_WORDS:
-        pipeline = _pipelines[language] = blank_pipeline(language)
+        try:
+            import spacy
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "spaCy splits text into words: `pip install spacy`, or pass each sentence as a list of words",
+                name=error.name,
+            ) from error
+        # Its tokenizer follows the same rules as spaCy's trained models.
+        pipeline = _pipelines[language] = spacy.blank(language)
+        # Tokenizers from other packages, such as the Japanese one, have no cache.
+        if hasattr(pipeline.tokenizer, "max_cache_size"):
+            pipeline.tokenizer.max_cache_size = _CACHED_WORDS
         pipeline.add_pipe("sentencizer")
     return pipeline
 
@@ -123,19 +134,3 @@ def _unlock() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock)
-
-
-def blank_pipeline(language: str) -> Any:
-    """A new `spacy.Language` without components. Its tokenizer follows the same rules as spaCy's trained models."""
-    try:
-        import spacy
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "spaCy splits text into words: `pip install spacy`, or pass each sentence as a list of words",
-            name=error.name,
-        ) from error
-    pipeline = spacy.blank(language)
-    # Tokenizers from other packages, such as the Japanese one, have no cache.
-    if hasattr(pipeline.tokenizer, "max_cache_size"):
-        pipeline.tokenizer.max_cache_size = _CACHED_WORDS
-    return pipeline

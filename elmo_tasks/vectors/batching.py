@@ -1,10 +1,15 @@
-"""Batches of bounded size from a stream of sentences."""
+"""Batches of bounded size from a stream of sentences, and groups of sentences that share batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["batches_by_length", "chunks"]
+__all__ = ["batches_by_length", "chunks", "embed_groups"]
+
+_Key = TypeVar("_Key")
 
 # Batches have sentences of similar length only if they are chosen from many sentences.
 _BATCHES_AHEAD = 8
@@ -36,3 +41,25 @@ def batches_by_length(sentences: Sequence[list[str]], batch_tokens: int) -> Iter
         n_rows = max(1, batch_tokens // int(lengths[order[first]]))
         yield order[first : first + n_rows]
         first += n_rows
+
+
+def embed_groups(
+    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
+) -> Iterator[tuple[_Key, np.ndarray]]:
+    """
+    Yields the key of each group of sentences, and the vectors of all words in the group, of shape `(n_words, dim)`, or
+    `(n_layers, n_words, dim)` with `layers="all"`. A group may be empty. `embed` is `Elmo.embed_iter`.
+    """
+    read: deque[tuple[_Key, int]] = deque()
+
+    def sentences() -> Iterator[list[str]]:
+        for key, group in groups:
+            # An empty group yields vectors too.
+            group = group or [[]]
+            read.append((key, len(group)))
+            yield from group
+
+    vectors = embed(sentences())
+    for first in vectors:
+        key, n_sentences = read.popleft()
+        yield key, np.concatenate([first, *islice(vectors, n_sentences - 1)], axis=-2)

@@ -1,6 +1,7 @@
 """ELMo without AllenNLP: sentences in, arrays out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack, overload
@@ -13,22 +14,23 @@ from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
-from elmo_tasks.text.sentences import Document, sentences_of
+from elmo_tasks.text.sentences import Document, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
-from elmo_tasks.vectors.batching import batches_by_length, chunks
-from elmo_tasks.vectors.documents import embed_groups, pooled_words
-from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool
+from elmo_tasks.vectors.batching import batches_by_length, chunks, embed_groups
+from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool, pooled_words
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["Elmo", "Precision"]
+__all__ = ["CARD_FIELDS", "Elmo", "Precision"]
 
-_CARD = """---
+CARD_FIELDS = """---
 library_name: elmo_tasks
 license: unknown  # to fill in
 # language: en
 tags: [elmo]
 ---
-# {name}
+"""
+"""The beginning of a model's README on the Hugging Face hub."""
+_CARD = """# {name}
 
 A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: `Elmo.from_pretrained("ORG/{name}")`.
 """
@@ -129,7 +131,7 @@ class Elmo:
         folder.mkdir(parents=True, exist_ok=True)
         self.bilm.save(folder / "options.json", folder / f"weights.{format}")
         if not (folder / "README.md").exists():
-            text = _CARD.format(name=folder.name, layers=self.n_layers, dim=self.dim)
+            text = CARD_FIELDS + _CARD.format(name=folder.name, layers=self.n_layers, dim=self.dim)
             (folder / "README.md").write_text(text, encoding="utf-8")
 
     def __repr__(self) -> str:
@@ -251,8 +253,11 @@ class Elmo:
 
         def groups() -> Iterator[tuple[None, list[list[str]]]]:
             for document in [documents] if isinstance(documents, str) else documents:
-                sentences = sentences_of(document, self._tokenizer)
-                yield None, [[word for sentence in sentences for word in sentence]] if whole else sentences
+                if isinstance(document, str):
+                    sentences = sentences_of_text(document, self._tokenizer or "en")
+                else:
+                    sentences = [words_of(sentence, self._tokenizer) for sentence in document]
+                yield None, [list(chain.from_iterable(sentences))] if whole else sentences
 
         embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **options), groups())
         return (array if pool is None else pooled_words(array, pool) for _, array in embedded)

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
 import torch
 
 from elmo_tasks.bilm.outputs import BilmOutput, mix_layers, shares_of
 
-__all__ = ["LayerSelection", "Layers", "Pool", "pooled"]
+__all__ = ["LayerSelection", "Layers", "Pool", "pooled", "pooled_words"]
 
 Layers = Literal["mix", "all", "top"] | int
 Pool = Literal["mean", "max", "first-last"]
@@ -102,3 +103,10 @@ def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tenso
     at = (lengths - 1).clamp(min=0).unsqueeze(-1).expand(*vectors.shape[:-2], 1, vectors.size(-1))
     last = vectors.gather(-2, at).squeeze(-2)
     return torch.cat([last[..., :n_forward], vectors[..., 0, n_forward:]], -1)
+
+
+def pooled_words(vectors: np.ndarray, pool: Pool) -> np.ndarray:
+    """Like `pooled`, for an array of shape `(..., n_words, dim)` without padding."""
+    mask = torch.ones(vectors.shape[:-1], dtype=torch.bool)
+    array: np.ndarray = pooled(torch.from_numpy(vectors), mask, pool).numpy()
+    return array

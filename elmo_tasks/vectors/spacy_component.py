@@ -10,9 +10,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.vectors.documents import embed_groups, pooled_words
+from elmo_tasks.vectors.batching import embed_groups
 from elmo_tasks.vectors.elmo import Precision, VectorOptions
-from elmo_tasks.vectors.layers import Layers, Pool
+from elmo_tasks.vectors.layers import Layers, Pool, pooled_words
 from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white_space
 
 __all__ = ["ElmoComponent"]

@@ -14,7 +14,7 @@ from thinc.util import get_torch_default_device, torch2xp, xp2torch
 
 from elmo_tasks.bilm.outputs import mix_layers
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.vectors.documents import embed_groups
+from elmo_tasks.vectors.batching import embed_groups
 from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white_space
 
 __all__ = ["elmo_tok2vec"]

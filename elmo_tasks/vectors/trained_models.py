@@ -40,14 +40,11 @@ def trained_model(model: str | PathLike[str]) -> Path:
     elif release and "/" not in short:
         digests = dict(line.split()[::-1] for line in local_file(f"{release}/SHA256SUMS").read_text().splitlines())
         if (file := f"{short}.tar.gz") in digests:
-            return _whole(local_file(f"{release}/{file}"), digests[file])
+            archive = local_file(f"{release}/{file}")
+            if (found := file_digest(archive)) != digests[file]:
+                # It is downloaded again next time.
+                archive.unlink()
+                raise ValueError(f"expected a file with the SHA-256 {digests[file]}, got {found}: {archive}")
+            return archive
         hint = f"the release has {', '.join(sorted(digests))}"
     raise ValueError(f"'{name}' is neither a trained model nor a folder or an archive: {hint}")
-
-
-def _whole(archive: Path, digest: str) -> Path:
-    if (found := file_digest(archive)) != digest:
-        # It is downloaded again next time.
-        archive.unlink()
-        raise ValueError(f"expected a file with the SHA-256 {digest}, got {found}: {archive}")
-    return archive
