@@ -9,15 +9,13 @@ import pytest
 from elmo_tasks import TrainedTask
 from elmo_tasks.__main__ import main
 from elmo_tasks.annotate import annotate_file
-from tests.demo.archives import write_archive
 
 TEXTS = ["Ann met Rene\u0301 in Rome. He was tired.", "", "The old man sings.", "Chelsea beat Ann, and she sang."]
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("models")
-    return {task: write_archive(folder / task, task, seed=3) for task in ("ner", "srl", "snli")}
+def models(archive) -> dict[str, Path]:
+    return {task: archive(task, "both", 3) for task in ("ner", "srl", "snli")}
 
 
 @pytest.fixture

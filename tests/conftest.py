@@ -6,6 +6,7 @@ import sys
 import tarfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tests.docs.home import make_home
 from tests.paths import FIXTURES, REFERENCE, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
 
 if TYPE_CHECKING:
+    from elmo_tasks import Elmo
     from tests.task_models import TaskModel
 
 # A slow machine must not fail tests that draw examples.
@@ -83,6 +85,14 @@ def shipped_bilm() -> Path:
 
 
 @pytest.fixture(scope="session")
+def elmo() -> "Elmo":
+    """The tiny biLM, on the CPU."""
+    from elmo_tasks import Elmo
+
+    return Elmo.from_pretrained(TINY_BILM, device="cpu")
+
+
+@pytest.fixture(scope="session")
 def training_configs() -> Path:
     """The published configs."""
     return TRAINING_CONFIGS
@@ -118,6 +128,14 @@ def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]"
     from tests.task_models import model_of
 
     return lambda task, *args, **kwargs: model_of(task, write_variant(task, *args, **kwargs))
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Writes an archive from the arguments of `write_archive`, once: `archive(task, places="none", seed=0)`."""
+    from tests.archives import write_archive
+
+    return cache(lambda task, *args: write_archive(tmp_path_factory.mktemp("archives") / task, task, *args))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """Tests of the job that writes the vectors of a text to a file."""
 
-import hashlib
 import json
 import signal
 import subprocess
@@ -28,16 +27,6 @@ def text(tmp_path: Path) -> Path:
     path = tmp_path / "text.txt"
     path.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def elmo() -> Elmo:
-    return Elmo.from_pretrained(BILM)
-
-
-def same_arrays(one: Path, two: Path) -> bool:
-    with h5py.File(one) as first, h5py.File(two) as second:
-        return list(first) == list(second) and all(np.array_equal(first[name][()], second[name][()]) for name in first)
 
 
 @pytest.mark.parametrize(
@@ -106,16 +95,8 @@ def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
     job.send_signal(signal.SIGKILL)
     job.wait()
     embed_file(text, output, EmbedOptions(BILM, part_lines=50, device="cpu"), workers=workers)
-    assert same_arrays(output, tmp_path / "whole.h5")
+    assert output.read_bytes() == (tmp_path / "whole.h5").read_bytes()
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5", "whole.h5"}
-
-
-def test_the_same_job_writes_the_same_bytes(text, tmp_path, elmo):
-    digests = set()
-    for name in ("a.h5", "b.h5"):
-        embed_file(text, tmp_path / name, EmbedOptions(BILM), elmo=elmo)
-        digests.add(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
-    assert len(digests) == 1
 
 
 def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch, end="") -> None:
@@ -216,7 +197,7 @@ def test_workers_write_the_same_vectors(text, tmp_path, elmo, arguments):
     options = EmbedOptions(BILM, part_lines=3, device="cpu")
     embed_file(text, tmp_path / "one.h5", options, elmo=elmo)
     embed_file(text, tmp_path / "workers.h5", options, **arguments)
-    assert same_arrays(tmp_path / "one.h5", tmp_path / "workers.h5")
+    assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "workers.h5").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.spacy_tasks import Predicate
 from elmo_tasks.text import Word
-from tests.demo.archives import write_archive
 from tests.paths import CHECKOUT
 
 TASKS = ("ner", "srl", "coref", "sst", "pos")
@@ -34,9 +33,8 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def archives(tmp_path_factory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("archives")
-    return {task: write_archive(folder / task, "pos_tagger" if task == "pos" else task, seed=3) for task in TASKS}
+def archives(archive) -> dict[str, Path]:
+    return {task: archive("pos_tagger" if task == "pos" else task, "none", 3) for task in TASKS}
 
 
 @pytest.fixture(scope="module")
@@ -141,12 +139,6 @@ class TestAnnotations:
         before = answers(doc)
         assert answers(nlp(doc)) == before
 
-    def test_your_own_task_has_its_plain_results(self, archives):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("elmo_task", name="mine", config={"model": str(archives["ner"])})
-        (first, *_) = nlp(TEXTS[0])._.results["mine"]
-        assert TEXTS[0][first["start"] : first["end"]] == first["text"]
-
 
 class TestPipe:
     def test_a_stream_has_the_annotations_of_single_documents(self, nlp):
@@ -207,15 +199,6 @@ class TestFiles:
             "elmo_ner",
             *list(nlp.pipe_names)[2:],
         ]
-
-    def test_of_a_run_only_the_model_is_saved(self, archives, tmp_path):
-        run = archives["sst"].parent
-        nlp = spacy.blank("en")
-        nlp.add_pipe("elmo_sst", config={"model": str(run)})
-        nlp.to_disk(tmp_path / "saved")
-        files = {file.name for file in (tmp_path / "saved" / "elmo_sst" / "model").iterdir()}
-        assert files == {"config.json", "vocabulary", "best.th"}
-        assert answers(spacy.load(tmp_path / "saved")(TEXTS[0])) == answers(nlp(TEXTS[0]))
 
     def test_only_the_name_is_saved_if_it_should(self, archives, tmp_path):
         nlp = pipeline(archives, ["sst"], save_weights=False)

@@ -4,6 +4,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -13,8 +14,6 @@ import pytest
 
 from elmo_tasks.analysis import StaticVectors
 from elmo_tasks.vectors.elmo import Elmo
-from tests.demo.archives import write_archive
-from tests.paths import TINY_BILM
 
 pytest.importorskip("gradio")
 
@@ -29,11 +28,6 @@ open_url = build_opener(ProxyHandler({})).open
 
 
 @pytest.fixture(scope="module")
-def elmo() -> Elmo:
-    return Elmo.from_pretrained(TINY_BILM, device="cpu")
-
-
-@pytest.fixture(scope="module")
 def words(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> Words:
     folder = tmp_path_factory.mktemp("words")
     (folder / "vectors.txt").write_text("play 1 0\ngame 1 1\nfilm 0 1\n")
@@ -41,12 +35,8 @@ def words(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> Words:
 
 
 @pytest.fixture(scope="module")
-def archives(tmp_path_factory: pytest.TempPathFactory) -> list[TaskArchive]:
-    folder = tmp_path_factory.mktemp("archives")
-    paths = [
-        *(write_archive(folder / "ner", "ner"), write_archive(folder / "ner_elmo", "ner", "both", seed=1)),
-        *(write_archive(folder / task, task) for task in ("srl", "snli", "sst", "squad", "coref")),
-    ]
+def archives(archive: Callable[..., Path]) -> list[TaskArchive]:
+    paths = [archive("ner"), archive("ner", "both", 1), *map(archive, ("srl", "snli", "sst", "squad", "coref"))]
     return [TaskArchive(path, "en") for path in paths]
 
 

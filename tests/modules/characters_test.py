@@ -1,6 +1,8 @@
+import pickle
+
 import pytest
 import torch
-from allennlp.modules.seq2vec_encoders import CnnEncoder, LstmSeq2VecEncoder
+from allennlp.modules.seq2vec_encoders import CnnEncoder, CnnHighwayEncoder, LstmSeq2VecEncoder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn import Activation
 from hypothesis import given, settings
@@ -127,3 +129,8 @@ class TestUnpaddedCnn:
         output, *gradients = results(ours, *batch([2, 2], 2))
         assert torch.equal(output, torch.zeros(2, 10))
         assert not any(gradient.any() for gradient in gradients)
+
+
+def test_an_encoder_without_layer_normalisation_can_be_pickled():
+    encoder = CnnHighwayEncoder(4, [(1, 3)], 1, 5, do_layer_norm=False)
+    assert pickle.loads(pickle.dumps(encoder)).get_output_dim() == 5

@@ -1,31 +1,19 @@
 """Tests of what each predictor adds to the output of its model."""
 
-import unicodedata
-
 import numpy as np
 import pytest
 import spacy
 import torch
-from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.parts_of_speech import PosTagger, VerbFinder
-from tests.task_models import PLACES
+from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.text import in_nfc
 
-TEXT = "Mr. Jordan  doesn't like Chelsea.\nHe said so!"
-
-
-@pytest.fixture
-def made_predictor(make_model):
-    def make(task: str, change=lambda model: None, **arguments) -> Predictor:
-        made = make_model(task, PLACES["none"])
-        change(made.model)
-        return Predictor.by_name(made.model.default_predictor)(made.model, made.reader, **arguments)
-
-    return make
+# In NFD, a text has more characters than the words that the model reads.
+TEXT = "Mr. Jorda\u0301n  doesn't like Chelsea.\nHe said so!"
 
 
 def text_at(text: str, place: dict) -> str:
-    return " ".join(text[place["start_char"] : place["end_char"]].split())
+    return " ".join(in_nfc(text[place["start_char"] : place["end_char"]]).split())
 
 
 class TestPlaces:
@@ -34,7 +22,7 @@ class TestPlaces:
             tags = model.vocab.get_index_to_token_vocabulary("labels").values()
             model.tag_projection.bias.data.copy_(torch.tensor([5.0 * tag.startswith("U-") for tag in tags]))
 
-        predictor = made_predictor("ner", tag_single_words)
+        predictor = made_predictor("ner", change=tag_single_words)
         spans = predictor.predict(TEXT)["spans"]
         assert spans and all(text_at(TEXT, span) == span["text"] for span in spans)
         assert all("start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"])
@@ -49,27 +37,18 @@ class TestPlaces:
             assert text_at("Anna  eats an apple.", span).replace(" ", "") == words
 
     def test_places_of_mentions(self, made_predictor):
-        predictor = made_predictor("coref", lambda model: model.antecedent_scorer.rest[-1].bias.data.fill_(5.0))
+        def link(model):
+            model.antecedent_scorer.rest[-1].bias.data.fill_(5.0)
+
+        predictor = made_predictor("coref", change=link)
         output = predictor.predict(TEXT)
-        assert output["clusters"] and output["document"][:4] == ["Mr.", "Jordan", "does", "n't"]
+        assert output["clusters"] and output["document"][:4] == ["Mr.", "Jordán", "does", "n't"]
         for mentions, places in zip(output["clusters"], output["places"], strict=True):
             for (start, end), place in zip(mentions, places, strict=True):
                 words = "".join(output["document"][start : end + 1])
                 assert text_at(TEXT, place).replace(" ", "") == words
         tokenized = predictor.predict_tokenized(output["document"])
         assert tokenized["clusters"] == output["clusters"] and "places" not in tokenized
-
-    @pytest.mark.parametrize("task", ["ner", "coref"])
-    def test_places_refer_to_the_text_as_given(self, made_predictor, task):
-        """A text in NFD has more characters than the NFC words that the model reads."""
-        predictor, text = made_predictor(task), unicodedata.normalize("NFD", "René und 나는 sangen.")
-        key = {"ner": "sentence", "coref": "document"}[task]
-        (instance,) = predictor.parse({key: text})
-        field = instance["tokens"]
-        tokens = field.tokens if task == "ner" else field[0].tokens
-        assert [token.text for token in tokens] == ["René", "und", "나는", "sangen", "."]
-        for token in tokens:
-            assert unicodedata.normalize("NFC", text[token.idx : token.idx_end]) == token.text
 
     def test_places_of_answers(self, made_predictor):
         output = made_predictor("squad").predict("Who  said so?", TEXT)
@@ -116,19 +95,24 @@ class TestSpeakers:
         assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
 
 
-class TestVerbFinder:
-    def test_a_model_of_spacy_finds_verbs_and_auxiliaries(self, tmp_path):
+class TestVerbs:
+    def test_a_model_of_spacy_finds_verbs_and_auxiliaries(self, made_predictor, tmp_path):
         nlp = spacy.blank("en")
         ruler = nlp.add_pipe("attribute_ruler")
         for word, tag in {"can": "AUX", "sing": "VERB", "songs": "NOUN"}.items():
             ruler.add([[{"ORTH": word}]], {"POS": tag})
         nlp.to_disk(tmp_path / "model")
-        finder = VerbFinder(str(tmp_path / "model"))
-        assert finder([["Anna", "can", "sing", "songs"], [], ["songs"]]) == [[1, 2], [], []]
+        predictor = made_predictor("srl", spacy_model=str(tmp_path / "model"))
+        assert verbs(predictor, "Anna can sing songs", "", "songs") == [["can", "sing"], [], []]
 
-    def test_the_included_tagger_finds_them_in_one_pass(self, monkeypatch):
+    def test_the_included_tagger_finds_them_in_one_pass(self, made_predictor, monkeypatch):
         calls = []
         tag = PosTagger.__call__
         monkeypatch.setattr(PosTagger, "__call__", lambda self, sentences: calls.append(1) or tag(self, sentences))
-        sentences = [["Anna", "can", "sing", "songs"], ["The", "old", "dog", "was", "sleeping", "."]]
-        assert VerbFinder()(sentences) == [[1, 2], [3, 4]] and calls == [1]
+        found = verbs(made_predictor("srl"), "Anna can sing songs", "The old dog was sleeping .")
+        assert found == [["can", "sing"], ["was", "sleeping"]] and calls == [1]
+
+
+def verbs(predictor, *sentences: str) -> list[list[str]]:
+    predictions = predictor.predict_batch_json([{"words": sentence.split()} for sentence in sentences])
+    return [[verb["verb"] for verb in prediction["verbs"]] for prediction in predictions]

@@ -9,6 +9,7 @@ from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleG
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SentencePredictor, WordHotflip
+from tests.predictors.trained_task_test import rounded
 from tests.task_models import PLACES, TASKS
 
 # For each task, a line, a longer one, and one without words.
@@ -62,15 +63,6 @@ BAD_GOLD = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def made_predictor(make_model):
-    def make(task: str, places: str = "none", **arguments) -> Predictor:
-        made = make_model(task, PLACES[places])
-        return Predictor.by_name(made.model.default_predictor)(made.model, made.reader, **arguments)
-
-    return make
-
-
 def read(predictor: Predictor, path) -> list[Instance]:
     """Reads without gold, as `allennlp predict --use-dataset-reader` does."""
     return list(predictor._dataset_reader.read(path))
@@ -86,7 +78,7 @@ class TestAllTasks:
         for line, output in zip(lines, together, strict=True):
             alone = predictor.predict_json(line)
             assert json.loads(predictor.dump_line(output)) == output
-            assert rounded(alone) == rounded(output)
+            assert alone == rounded(output)
         assert together[2].keys() <= together[0].keys()
 
     def test_bad_lines_are_errors_with_their_numbers(self, made_predictor, task):
@@ -169,7 +161,7 @@ class TestAllTasks:
         assert loss_with(0) == float(output["loss"])
         assert (loss_with(0.02) - loss_with(-0.02)) / 0.04 == pytest.approx(first[word, dim], rel=0.05)
         # The model is as before, for other threads.
-        assert rounded(predictor.predict_json(LINES[task][1])) == rounded(before)
+        assert predictor.predict_json(LINES[task][1]) == rounded(before)
 
     @pytest.mark.parametrize("places", ["none", "both"])
     def test_words_are_removed_or_replaced(self, made_predictor, task, places):
@@ -184,15 +176,6 @@ class TestAllTasks:
         flipped = WordHotflip(predictor, max_tokens=50).attack_from_json(LINES[task][1], *of_text)
         for words in flipped["final"]:
             assert len(words) == len(flipped["original"]) and words != flipped["original"]
-
-
-def rounded(value):
-    """Rounds to four digits, because the padding of a batch may change the last ones."""
-    if isinstance(value, float):
-        return round(value, 4)
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list) else value
 
 
 class TestBatches:

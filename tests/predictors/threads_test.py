@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from allennlp.predictors import Predictor
 
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.bilm import LayerCache
-from tests.demo.archives import write_archive
 from tests.predictors.trained_task_test import rounded
 
 INPUTS = {"coref": 1, "ner": 1, "snli": 2, "squad": 2, "srl": 1, "sst": 1}
@@ -31,11 +29,6 @@ def many_switches() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory) -> Callable[..., Any]:
-    return lambda task, places: write_archive(tmp_path_factory.mktemp("threads") / task, task, places)
-
-
 def texts(n_texts: int, lengths: str) -> list[str]:
     draw = random.Random(lengths)
     return [" ".join(draw.choices(TEXT.split(), k=draw.randint(*LENGTHS[lengths]))) for _ in range(n_texts)]
@@ -48,33 +41,18 @@ def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("places", ["input", "both"])
 @pytest.mark.parametrize("task", INPUTS)
-class TestModels:
-    def test_a_task(self, archive, task, places):
-        path = archive(task, places)
-        one, shared = TrainedTask(path), TrainedTask(path)
-        for lengths in LENGTHS:
-            found = texts(16 * INPUTS[task], lengths)
-            inputs = (
-                list(zip(found[:16], found[-16:], strict=True)) if INPUTS[task] == 2 else [(each,) for each in found]
-            )
-            expected = [one(*each) for each in inputs]
-            # The first calls of a new model, too.
-            assert by_threads(lambda each: shared(*each), inputs) == rounded(expected)
-
-    def test_batches_of_a_predictor(self, archive, task, places):
-        predictor = Predictor.from_path(str(archive(task, places)))
-        keys = {"coref": ["document"], "snli": ["premise", "hypothesis"], "squad": ["question", "passage"]}
-        keys = keys.get(task, ["sentence"])
-        batches = [
-            [
-                dict(zip(keys, [text, *texts(1, "unequal")], strict=False))
-                for text in texts(12, lengths)[first : first + 2]
-            ]
-            for lengths in LENGTHS
-            for first in range(0, 12, 2)
-        ]
-        expected = list(map(predictor.predict_batch_json, batches))
-        assert by_threads(predictor.predict_batch_json, batches) == rounded(expected)
+def test_a_task(archive, task, places):
+    path = archive(task, places, 3)
+    one, shared = TrainedTask(path), TrainedTask(path)
+    for lengths in LENGTHS:
+        found = texts(16 * INPUTS[task], lengths)
+        inputs = list(zip(found[:16], found[-16:], strict=True)) if INPUTS[task] == 2 else [(each,) for each in found]
+        expected = [one(*each) for each in inputs]
+        # The first calls of a new model, too.
+        assert by_threads(lambda each: shared(*each), inputs) == rounded(expected)
+        # A list of texts is a batch.
+        batches = [[list(column) for column in zip(*inputs[n : n + 2], strict=True)] for n in range(0, 12, 2)]
+        assert by_threads(lambda each: shared(*each), batches) == rounded([one(*each) for each in batches])
 
 
 class TestVectors:

@@ -1,6 +1,6 @@
 """Where trained models come from: files, addresses, releases and the hub."""
 
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,14 +8,8 @@ import pytest
 from elmo_tasks import TrainedTask
 from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.vectors.trained_models import trained_model
-from tests.demo.archives import write_archive
 
 TEXT = "It works."
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory) -> Path:
-    return write_archive(tmp_path_factory.mktemp("trained") / "sst", "sst")
 
 
 @pytest.fixture
@@ -23,13 +17,13 @@ def release(archive, tmp_path, monkeypatch) -> Path:
     """The files of a release with the model `mood`."""
     monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ELMO_TASKS_RELEASE", f"file://{tmp_path}")
-    (tmp_path / "mood.tar.gz").write_bytes(archive.read_bytes())
-    (tmp_path / "SHA256SUMS").write_text(f"{file_digest(archive)}  mood.tar.gz\n")
+    shutil.copy(archive("sst"), tmp_path / "mood.tar.gz")
+    (tmp_path / "SHA256SUMS").write_text(f"{file_digest(archive('sst'))}  mood.tar.gz\n")
     return tmp_path
 
 
 def test_a_model_of_a_release_is_kept(release, archive):
-    expected = TrainedTask(archive)(TEXT)
+    expected = TrainedTask(archive("sst"))(TEXT)
     assert TrainedTask("mood")(TEXT) == expected
     (release / "mood.tar.gz").unlink()
     assert TrainedTask("models/mood")(TEXT) == TrainedTask(f"file://{release}/mood.tar.gz")(TEXT) == expected
@@ -59,12 +53,10 @@ def test_the_hub_has_folders_or_archives(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("from_folder", [False, True])
 def test_a_saved_model_is_loaded(archive, tmp_path, from_folder):
-    source = archive
-    if from_folder:
-        source = tmp_path / "run"
-        with tarfile.open(archive) as tar:
-            tar.extractall(source, filter="data")
-    trained = TrainedTask(source)
+    trained = TrainedTask(archive("sst").parent if from_folder else archive("sst"))
     trained.save(tmp_path / "mine")
     assert TrainedTask(tmp_path / "mine")(TEXT) == trained(TEXT)
+    # Of a run, only the model.
+    assert {"config.json", "weights.th"} <= {file.name for file in (tmp_path / "mine").iterdir()}
+    assert not from_folder or len(list((tmp_path / "mine").iterdir())) == 4
     assert "# Sentiment" in (tmp_path / "mine" / "README.md").read_text()

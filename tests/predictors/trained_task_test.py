@@ -1,13 +1,15 @@
 """Tests of trained models that take and return plain texts."""
 
+import copy
 import pickle
+from multiprocessing import get_context
 
 import pandas as pd
 import pytest
 from allennlp.nn.util import get_text_field_mask
+from joblib import Parallel, delayed
 
 from elmo_tasks import TrainedTask
-from tests.demo.archives import write_archive
 
 # Two paragraphs; the second sentence is in NFD, with more characters than its words in NFC.
 TEXT = "Ann met Rene\u0301 in Rome. He  was tired.\n\nThe old man sings: he beat Chelsea."
@@ -32,9 +34,8 @@ def spans_in(result) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> dict[str, TrainedTask]:
-    folder = tmp_path_factory.mktemp("trained")
-    return {task: TrainedTask(write_archive(folder / task, task, seed=3)) for task in TEXTS}
+def trained(archive) -> dict[str, TrainedTask]:
+    return {task: TrainedTask(archive(task, "both", 3)) for task in TEXTS}
 
 
 @pytest.mark.parametrize("task", TEXTS)
@@ -97,11 +98,27 @@ class TestInputs:
         with pytest.raises((TypeError, ValueError), match=message):
             trained[task](*given)
 
-    def test_a_copy_is_a_reference_to_the_model(self, trained):
-        for task in trained.values():
-            content = pickle.dumps(task)
-            assert len(content) < 500 and pickle.loads(content).predictor.title == task.predictor.title
-            assert "a biLM with 3 layers" in repr(task) or "no biLM" in repr(task)
+
+class TestCopies:
+    @pytest.mark.parametrize("task", TEXTS)
+    def test_a_task_is_the_place_of_its_model(self, trained, task):
+        task, texts = trained[task], TEXTS[task]
+        content, expected = pickle.dumps(task), rounded(task(*texts))
+        assert len(content) < 500 and "a biLM with 3 layers" in repr(task)
+        assert pickle.loads(content)(*texts) == expected
+        for copied in (pickle.loads(pickle.dumps(task.predictor)), copy.deepcopy(task.predictor)):
+            assert next(copied.results([(tuple(texts), copied.lines(*texts))])) == expected
+
+    @pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.weekly), "fork"])
+    def test_multiprocessing(self, trained, method):
+        with get_context(method).Pool(2) as pool:
+            found = pool.map(trained["ner"], TEXTS["ner"] * 4)
+        assert found == [rounded(trained["ner"](*TEXTS["ner"]))] * 4
+
+    @pytest.mark.weekly
+    def test_joblib(self, trained):
+        found = Parallel(n_jobs=2)(delayed(trained["ner"])(*TEXTS["ner"]) for _ in range(4))
+        assert found == [rounded(trained["ner"](*TEXTS["ner"]))] * 4
 
 
 class TestLongSentences:

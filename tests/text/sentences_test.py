@@ -1,9 +1,11 @@
 """Tests of sentences, their words, and the offsets of words."""
 
+import sys
 import threading
 import unicodedata
 
 import pytest
+import spacy
 
 from elmo_tasks.text import (
     MAX_SENTENCE_WORDS,
@@ -23,6 +25,32 @@ WORDS = [
     ["(", "Why", "?", ")"],
 ]
 TOKENIZERS = ["en", "xx", "whitespace", lambda text: text.replace(".", " .").split()]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_words_equal_spacys_without_white_space(language):
+    for text in ("Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; z.B. don't!"):
+        expected = [token.text for token in spacy.blank(language)(text) if not token.text.isspace()]
+        assert words_of_text(text, language) == expected
+
+
+def test_errors_name_the_missing_package(monkeypatch):
+    with pytest.raises(ImportError, match="klingon"):
+        words_of_text("text", "klingon")
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install spacy"):
+        words_of_text("text", "it")
+
+
+def test_memory_is_bounded(monkeypatch):
+    """A pipeline that has seen many distinct words is replaced."""
+    made = []
+    blank = spacy.blank
+    monkeypatch.setattr(spacy, "blank", lambda language: made.append(blank(language)) or made[-1])
+    words = [f"word{i}" for i in range(301_000)]
+    assert sentences_of_words(words) == [words]
+    assert sentences_of_words(["a"]) == [["a"]]
+    assert len(made[-1].vocab.strings) < 10_000
 
 
 def test_sentences_end_at_full_stops_but_not_in_abbreviations():
@@ -66,7 +94,6 @@ def test_more_than_a_million_characters_are_a_text():
 
 
 def test_many_threads_split_like_one():
-    """With more distinct words than a pipeline keeps, which are counted in `tests/text/words_test.py`."""
     texts = [f"Word{i} isn't here. See z{i}.org, René!\n\nNo {i}" for i in range(300)]
     expected = [located_sentences(text) for text in texts]
     found: dict[int, list] = {}

@@ -12,7 +12,6 @@ import spacy
 from elmo_tasks import Elmo, ElmoEmbedder
 from elmo_tasks.data import LmText
 from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.text import sentences_of_text, words_of_text
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 from elmo_tasks.vectors.spacy_component import ElmoComponent
 from tests.paths import TINY_BILM, bilm_files
@@ -28,11 +27,6 @@ TEXTS = {
     "spaces": (" \t ", [], []),
 }
 each_text = pytest.mark.parametrize(("text", "by_rules", "at_spaces"), TEXTS.values(), ids=list(TEXTS))
-
-
-@pytest.fixture(scope="module")
-def elmo() -> Elmo:
-    return Elmo.from_pretrained(BILM)
 
 
 def of_line(line: str, folder: Path, elmo: Elmo, **options: str) -> np.ndarray:
@@ -82,13 +76,6 @@ def test_a_list_of_words_is_used_as_it_is(elmo):
         ElmoEmbedder(*bilm_files(TINY_BILM)).embed_sentence(words).mean(0),
     ):
         np.testing.assert_allclose(same, found, atol=1e-6)
-
-
-def test_a_language_code_chooses_the_rules():
-    text = "Das ist z.B. gut."
-    assert words_of_text(text, "de") == ["Das", "ist", "z.B.", "gut", "."] != words_of_text(text, "xx")
-    assert sentences_of_text("Ja. Nein.", "de") == [["Ja", "."], ["Nein", "."]]
-    assert sentences_of_text("Ja . Nein .", "whitespace") == [["Ja", "."], ["Nein", "."]]
 
 
 @pytest.mark.parametrize(
