@@ -87,10 +87,8 @@ class Elmo:
         # Parameters
 
         bilm
-            `"small-open"`, the included small biLM, which needs no network; `"small"`, `"medium"`, `"original"` or
-            `"original-5.5b"`, the authors' weights, which are downloaded on first use; `"efml-ko"` or a different
-            ELMoForManyLangs model; a folder, an archive, or a repository on the Hugging Face hub: see
-            `pretrained_files`.
+            A name (`"small-open"`, which is included; `"original"` and others, which are downloaded on first use), a
+            folder, an archive, or a repository on the Hugging Face hub: see `pretrained_files`.
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
@@ -187,8 +185,8 @@ class Elmo:
             Sentences as lists of words, which are used unchanged, or as strings, which the tokenizer splits into words.
             A string is one sentence.
         layers
-            Which layers: the `"mix"` of all, `"all"` kept apart, the `"top"` one, or the layer with this number. See
-            `LayerSelection`.
+            `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the
+            layers apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
         weights
             Of the mix, one number per layer, before the softmax. `None`: the plain average of the layers.
         gamma

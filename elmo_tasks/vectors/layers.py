@@ -17,23 +17,7 @@ Pool = Literal["mean", "max", "first-last"]
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSelection:
-    """
-    Vectors from the layers of a batch.
-
-    # Parameters
-
-    n_layers
-        The number of layers of the biLM, including the context-insensitive one.
-    layers
-        `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the layers
-        apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
-    weights
-        For `"mix"` only, one number per layer, before the softmax. `None`: the plain average of the layers.
-    gamma
-        Scales the vectors.
-    pool
-        One vector for the sentence: see `pooled`. `None`: a vector for each word.
-    """
+    """Vectors from the `n_layers` layers of a batch. For the other arguments, see `Elmo.embed_iter`."""
 
     n_layers: int
     layers: Layers = "mix"
