@@ -99,7 +99,7 @@ class TrainedTask:
             if self.path.is_file():
                 unpack(self.path, made)
             else:
-                shutil.copytree(self.path / "vocabulary", made / "vocabulary")
+                shutil.copytree(self.path / "vocabulary", made / "vocabulary", ignore=shutil.ignore_patterns(".lock"))
                 weights = next(path for name in ("weights.th", "best.th") if (path := self.path / name).exists())
                 shutil.copy(weights, made / "weights.th")
                 shutil.copy(self.path / "config.json", made)
