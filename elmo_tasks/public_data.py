@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from allennlp.common.file_utils import cached_path
 
@@ -40,25 +41,13 @@ class Corpus:
     files: tuple[PublicFile, ...]
 
 
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+EXPLAINED = _TABLE.pop("explained")
+"""How to get the data that is licensed or has to be assembled."""
 CORPORA = {
     name: Corpus(corpus["title"], corpus["note"], tuple(PublicFile(**file) for file in corpus["files"]))
     for name, corpus in _TABLE.items()
 }
-
-_ONTONOTES = "OntoNotes 5.0 is published by the LDC (LDC2013T19); scripts of CoNLL-2012 make its *_gold_conll files."
-EXPLAINED = {
-    "wsd": "Word senses for Table 5: the unified evaluation framework of Raganato et al. (2017),\n"
-    "http://lcl.uniroma1.it/wsdeval. Its files are read as they are, also compressed (.gz): copy\n"
-    "Training_Corpora/SemCor/semcor.* into wsd/train, and of the test sets Evaluation_Datasets/s*/*.xml and\n"
-    "*.gold.key.txt into wsd/test. First senses are WordNet 3.0's.",
-    "conll2003": "CoNLL-2003 (named entities) is made from the Reuters Corpus, which NIST provides on request. Copy\n"
-    "eng.train to ner/train.txt, eng.testa to ner/dev.txt and eng.testb to ner/test.txt.",
-    "srl": f"{_ONTONOTES}\nCopy conll-2012/v4/data/{{train,development,test}}/data/english to srl/train, dev and test.",
-    "coref": f"{_ONTONOTES}\nConcatenate the *gold_conll files below conll-2012/v4/data/train/data/english into\n"
-    "coref/train.conll, the development files into coref/dev.conll, and the test files into coref/test.conll.",
-}
-"""How to get the data that is licensed or has to be assembled."""
 
 
 def fetch(corpus: Corpus, root: Path) -> list[Path]:
