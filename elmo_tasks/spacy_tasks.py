@@ -1,8 +1,6 @@
 """Components for spaCy pipelines with trained models of tasks: `nlp.add_pipe("elmo_ner")`, and so on."""
 
 import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator
 from itertools import chain, tee
 from pathlib import Path
@@ -16,7 +14,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
 from elmo_tasks.text import Word, in_nfc
-from elmo_tasks.vectors.spacy_bilm import read_bytes, written_bytes
+from elmo_tasks.vectors.spacy_bilm import FilesAsBytes
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors.trained_task import TrainedTask
@@ -28,7 +26,7 @@ _CLUSTERS, _PREDICATES = "coref_clusters_", "srl_predicates_"
 _SENTENCE_RULE = Sentencizer()
 
 
-class TaskComponent:
+class TaskComponent(FilesAsBytes):
     """
     Adds what a trained model predicts to the documents of a pipeline. This class, the component `elmo_task`, is for
     your own tasks: `doc._.results[name]` is the plain result of the model's predictor.
@@ -99,18 +97,6 @@ class TaskComponent:
         if self.save_weights:
             self._task = self._class(Path(path) / "model")
         return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The files that `to_disk` writes; none if `save_weights` is off."""
-        return written_bytes(self.to_disk)
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Reads what `to_bytes` returned."""
-        # Kept, because processes of `nlp.pipe` and `to_disk` read it again.
-        folder = tempfile.mkdtemp()
-        weakref.finalize(self, shutil.rmtree, folder)
-        read_bytes(data, Path(folder))
-        return self.from_disk(folder)
 
 
 class NerComponent(TaskComponent):

@@ -1,9 +1,11 @@
 """What the parts of a spaCy pipeline share: a biLM that is saved with it, and the words of a `Doc`."""
 
-from collections.abc import Callable, Iterable
+import shutil
+import weakref
+from collections.abc import Iterable
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Self
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any, Self
 
 import numpy as np
 import srsly
@@ -12,12 +14,40 @@ from spacy.tokens import Doc
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo, Precision
 
-__all__ = ["PipelineBilm", "read_bytes", "sentences_in", "with_white_space", "written_bytes"]
+__all__ = ["FilesAsBytes", "PipelineBilm", "sentences_in", "with_white_space"]
 
 _FILES = ("options.json", "weights.hdf5")
 
 
-class PipelineBilm:
+class FilesAsBytes:
+    """A part of a pipeline whose bytes are its files."""
+
+    to_disk: Any
+    from_disk: Any
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The files that `to_disk` writes."""
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            self.to_disk(folder)
+            files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        content: bytes = srsly.msgpack_dumps(files)
+        return content
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """Reads what `to_bytes` returned."""
+        # Kept, because processes of `nlp.pipe` and `to_disk` read the files of a task again.
+        folder = mkdtemp()
+        weakref.finalize(self, shutil.rmtree, folder)
+        for name, content in srsly.msgpack_loads(data).items():
+            file = Path(folder, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        self.from_disk(folder)
+        return self
+
+
+class PipelineBilm(FilesAsBytes):
     """
     A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off. For the others, see
     `Elmo.from_pretrained`.
@@ -54,33 +84,6 @@ class PipelineBilm:
                 *(Path(path) / file for file in _FILES), device=self._device, precision=self._precision
             )
         return self
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The files that `to_disk` writes; none if `save_weights` is off."""
-        return written_bytes(self.to_disk)
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Reads what `to_bytes` returned."""
-        with TemporaryDirectory() as folder:
-            read_bytes(data, Path(folder))
-            return self.from_disk(folder)
-
-
-def written_bytes(write: Callable[[Path], None]) -> bytes:
-    """The files that a function writes to a folder."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        write(folder)
-        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        content: bytes = srsly.msgpack_dumps(files)
-        return content
-
-
-def read_bytes(data: bytes, folder: Path) -> None:
-    """Writes the files of `written_bytes` to a folder."""
-    for name, content in srsly.msgpack_loads(data).items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
 
 
 def sentences_in(doc: Doc) -> list[list[str]]:
