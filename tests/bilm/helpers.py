@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import torch
 from hypothesis import strategies as st
 
@@ -36,6 +37,11 @@ def save(bilm: Bilm, folder: str | Path, **kwargs: torch.dtype) -> tuple[str, st
     options_file, weight_file = f"{folder}/options.json", f"{folder}/weights.hdf5"
     bilm.save(options_file, weight_file, **kwargs)
     return options_file, weight_file
+
+
+def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
+    """Shape `(n_layers, n_words, dim)`, from a batch of only this sentence."""
+    return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])
 
 
 def allennlp_layers(bilm: torch.nn.Module, character_ids: torch.Tensor) -> list[torch.Tensor]:

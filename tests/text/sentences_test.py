@@ -1,8 +1,8 @@
 """Tests of sentences, their words, and the offsets of words."""
 
 import sys
-import threading
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import spacy
@@ -96,16 +96,8 @@ def test_more_than_a_million_characters_are_a_text():
 def test_many_threads_split_like_one():
     texts = [f"Word{i} isn't here. See z{i}.org, René!\n\nNo {i}" for i in range(300)]
     expected = [located_sentences(text) for text in texts]
-    found: dict[int, list] = {}
-    threads = [
-        threading.Thread(target=lambda n=n: found.update({n: [located_sentences(text) for text in texts]}))
-        for n in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [found[n] for n in range(8)] == 8 * [expected]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda _: [located_sentences(text) for text in texts], range(8))) == 8 * [expected]
 
 
 @pytest.mark.parametrize(

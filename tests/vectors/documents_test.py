@@ -9,7 +9,6 @@ import pytest
 from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.vectors.batching import embed_groups
-from elmo_tasks.vectors.layers import pooled_words
 
 DOCUMENTS = [[["a", "b"], [], ["c"]], [], [["d"]], [[]], [["e", "f", "g"], ["a", "b"]]]
 
@@ -70,10 +69,3 @@ class TestEmbedGroups:
         found = list(embed_groups(partial(elmo.embed_iter, batch_tokens=3), zip("abcde", DOCUMENTS, strict=True)))
         assert [key for key, _ in found] == list("abcde")
         assert [len(array) for _, array in found] == [3, 0, 1, 0, 5]
-
-
-class TestPooledWords:
-    def test_it_is_the_pool_of_an_array(self):
-        array = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
-        assert np.array_equal(pooled_words(array, "mean"), array.mean(1))
-        assert np.array_equal(pooled_words(array[:, :0], "max"), np.zeros((2, 4)))

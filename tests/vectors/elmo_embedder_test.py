@@ -10,7 +10,7 @@ import torch
 from elmo_tasks import Elmo, ElmoEmbedder
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.vectors import elmo_embedder as module
-from tests.bilm.helpers import save
+from tests.bilm.helpers import layers_alone, save
 from tests.paths import TINY_BILM
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀"], ["The", "cat"]]
@@ -24,11 +24,6 @@ def old_files(bilm: Bilm, tmp_path_factory: pytest.TempPathFactory) -> tuple[str
 @pytest.fixture(scope="module")
 def embedder(old_files: tuple[str, str]) -> ElmoEmbedder:
     return ElmoEmbedder(*old_files)
-
-
-def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
-    """Shape `(n_layers, n_words, dim)`."""
-    return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray) -> None:

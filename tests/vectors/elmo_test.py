@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm, LayerCache
-from tests.bilm.helpers import batches, random_bilm, save
+from tests.bilm.helpers import batches, layers_alone, random_bilm, save
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"]]
 # Only what a user may pass.
@@ -23,11 +23,6 @@ BATCHES = batches(max_size=7).map(
 @pytest.fixture(scope="module")
 def elmo(bilm: Bilm) -> Elmo:
     return Elmo(bilm)
-
-
-def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
-    """Shape `(n_layers, n_words, dim)`, from a batch of only this sentence."""
-    return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])
 
 
 @pytest.mark.slow
