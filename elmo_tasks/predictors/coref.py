@@ -29,7 +29,7 @@ class CorefPredictor(JsonLinesPredictor):
     """
     Takes lines like `{"document": "Ann sang. She was tired."}`, which it splits into sentences and words with spaCy's
     rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a `genre`, two
-    letters as in OntoNotes; lines with `sentences` may also have `speakers`, for each sentence one, or a list of one per
+    letters as in OntoNotes; lines with `sentences` may also have `speakers`: per sentence one, or a list of one per
     word.
 
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
