@@ -49,7 +49,7 @@ replicate: $(VENV)/.demo  ## retrain rows of Table 1 on the same data: make repl
 
 models: $(VENV)/.demo  ## train the models in models/ again, and write their cards (about three hours)
 	-$(BIN)/allennlp elmo-data open --to output/open
-	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/python .ci/models.py
+	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/python tools/train_models.py
 
 test: install  ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --durations 20
@@ -62,7 +62,7 @@ check: install docs  ## check format, lint, import contracts, types, documentati
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks
-	$(BIN)/python .ci/pages.py --check
+	$(BIN)/python tools/write_pages.py --check
 	$(BIN)/python .ci/size.py
 
 format: install  ## format the code, and fix what the linter can fix
@@ -74,7 +74,7 @@ docs: install  ## build the documentation into site/; a broken link is an error
 	$(BIN)/mkdocs build --strict --quiet
 
 results: install  ## write README's table and docs/replication/results.md from the files in results/
-	$(BIN)/python .ci/pages.py
+	$(BIN)/python tools/write_pages.py
 
 clean:  ## remove everything that was made, except output/
 	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

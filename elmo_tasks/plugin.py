@@ -1,22 +1,24 @@
 """The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the data paths."""
 
-import gc
+from typing import Any
 
 import allennlp.commands.train
 import allennlp.common.params
 import allennlp.training.gradient_descent_trainer as trainer
-import torch
+from allennlp.common import Params
 
-from elmo_tasks import commands, data, environment, models, modules, predictors, training
+from elmo_tasks import commands, configs, data, models, modules, predictors, training
+from elmo_tasks.commands.train import check_data
+from elmo_tasks.compat.import_hooks import replaces
 
 __all__ = ["commands", "data", "models", "modules", "predictors", "training"]
 
-allennlp.common.params.evaluate_file = environment.evaluate_file
-allennlp.commands.train.train_model = environment.with_checked_data(allennlp.commands.train.train_model)
+allennlp.common.params.evaluate_file = configs.evaluate_file
 # A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.
 trainer.DEFAULT_CALLBACKS = (*trainer.DEFAULT_CALLBACKS, training.LearnedMixCallback)
 
-# On x86 processors, arithmetic with numbers below 1.2e-38 is a hundred times slower.
-torch.set_flush_denormal(True)
-# Data sets are millions of mostly long-lived objects: Python's thresholds would cost a third of the loading time.
-gc.set_threshold(100_000, 50, 50)
+
+@replaces(allennlp.commands.train, "train_model")
+def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
+    check_data(params)
+    return original(params, *args, **kwargs)

@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from elmo_tasks import public_data
-from elmo_tasks.environment import config_variables, evaluate_file
+from elmo_tasks.configs import config_variables, evaluate_file
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.public_data import CORPORA, OPEN_DATA, Corpus, PublicFile, fetch, fetch_open
 from elmo_tasks.replication.plan import digest_of

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from os import PathLike
 from typing import get_args
@@ -26,9 +25,8 @@ from elmo_tasks.bilm.weights import write_weights
 
 __all__ = ["Bilm", "Precision"]
 
-if hasattr(os, "register_at_fork"):
-    # A forked process would hang in GNU's OpenMP if its parent has used several threads.
-    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
+# The process that has imported this module; of a forked process that has used a biLM, its own.
+_process = os.getpid()
 
 
 class Bilm(nn.Module):
@@ -55,6 +53,7 @@ class Bilm(nn.Module):
 
     def __init__(self, options: BilmOptions, *, stateful: bool = False, precision: Precision = "float32") -> None:
         super().__init__()
+        _use_one_thread_if_forked()
         if precision not in get_args(Precision):
             raise ValueError(f"expected the precision {', '.join(get_args(Precision))}, got {precision!r}")
         self.options = options
@@ -183,6 +182,7 @@ class Bilm(nn.Module):
         )
 
     def _ids_and_mask(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> tuple[torch.Tensor, np.ndarray]:
+        _use_one_thread_if_forked()
         character_ids = inputs if isinstance(inputs, torch.Tensor) else self.word_rows.batch(inputs)
         # Shape: (batch_size, timesteps)
         return character_ids, mask_of(character_ids, self.word_rows)
@@ -237,3 +237,11 @@ class Bilm(nn.Module):
         if is_trained and torch.is_autocast_enabled(device):
             return torch.get_autocast_dtype(device)
         return {"bf16": torch.bfloat16, "int8": torch.int8}.get(precision, parameter.dtype)
+
+
+def _use_one_thread_if_forked() -> None:
+    """Without it, a forked process would hang in GNU's OpenMP if its parent has used several threads."""
+    global _process
+    if _process != os.getpid():
+        torch.set_num_threads(1)
+        _process = os.getpid()

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
-from elmo_tasks.environment import config_variables
+from elmo_tasks.configs import config_variables
 from elmo_tasks.shipped import FIXTURES, MODELS
 from elmo_tasks.vectors.elmo import Elmo
 

@@ -10,8 +10,8 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
 from elmo_tasks.analysis.neighbors import Query
+from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
-from elmo_tasks.environment import config_variables
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 

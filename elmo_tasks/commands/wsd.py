@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from elmo_tasks.analysis.word_senses import WordSenses, first_senses_of_wordnet, scores_of
 from elmo_tasks.analysis.wsd_corpus import WsdCorpus
-from elmo_tasks.environment import config_variables
+from elmo_tasks.configs import config_variables
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.vectors.elmo import Elmo
 

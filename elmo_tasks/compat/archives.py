@@ -4,7 +4,6 @@ import importlib
 import json
 import re
 import shutil
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,8 +29,6 @@ def load_archives_safely(archival: Module) -> None:
     Cause: `tarfile.extractall` without a filter, which does not read the checksum at the end either; only
     `Predictor.from_path` and the commands import plugins.
     """
-    # For other archives. Python 3.14 uses this filter by default.
-    tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
 
     @replaces(archival, "extracted_archive")
     @contextmanager

@@ -4,7 +4,7 @@ import json
 from functools import cache
 from typing import Any, NamedTuple
 
-from elmo_tasks.environment import evaluate_file
+from elmo_tasks.configs import evaluate_file
 from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 
 __all__ = ["LAYERS", "SOURCES", "TABLES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_5", "TABLE_6", "TASKS", "Task"]

@@ -12,7 +12,7 @@ from typing import Any
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
-from elmo_tasks.environment import config_variables, evaluate_file, strings_of
+from elmo_tasks.configs import config_variables, evaluate_file, strings_of
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest, text_digest
 from elmo_tasks.replication.paper import TABLES, TASKS, variants_of

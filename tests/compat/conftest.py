@@ -15,7 +15,7 @@ RunPython = Callable[..., str]
 # Does what `allennlp` does in a new interpreter before it parses its arguments, without torchvision and fairscale, and
 # then uses fairscale.
 START = """
-import json, socket, sys
+import gc, json, socket, sys
 sys.modules["torchvision"] = sys.modules["fairscale"] = None
 connections = []
 def connect(self, address):
@@ -32,6 +32,7 @@ report = {
     "modules": sorted(sys.modules),
     "connections": [str(connection) for connection in connections],
     "errors": {},
+    "settings": [gc.get_threshold()[0], torch.tensor(1e-39).mul(1).item() != 0],
 }
 from allennlp.nn.checkpoint import FairScaleCheckpointWrapper
 from allennlp.nn.parallel import FairScaleFsdpAccelerator

@@ -19,7 +19,7 @@ from allennlp.models import archival
 from allennlp.training import util
 
 from elmo_tasks.compat.import_hooks import REPLACED
-from elmo_tasks.environment import evaluate_file
+from elmo_tasks.configs import evaluate_file
 
 VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 

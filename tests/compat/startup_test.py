@@ -1,11 +1,13 @@
 """Tests of elmo_tasks.compat.startup."""
 
+import gc
 import importlib.util
 import re
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 from allennlp.common import plugins, util
 
 import elmo_tasks
@@ -30,6 +32,17 @@ class TestAddOurPlugin:
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
+
+
+class TestSettleCommands:
+    def test_only_a_command_changes_the_settings_of_the_process(self, start, command):
+        assert start["settings"] == [700, True]
+        before = gc.get_threshold()
+        with pytest.raises(SystemExit):
+            command("--version")
+        assert gc.get_threshold()[0] == 100_000 and torch.tensor(1e-39).mul(1).item() == 0
+        gc.set_threshold(*before)
+        torch.set_flush_denormal(False)
 
 
 class TestBringBackElmoEmbedder:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.environment import evaluate_file
+from elmo_tasks.configs import evaluate_file
 from tests.docs.blocks import DOCS, PAGES, Block, blocks_of
 from tests.docs.home import make_home
 from tests.docs.shell import Shell, check_command, commands_of

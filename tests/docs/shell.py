@@ -102,7 +102,7 @@ def _allennlp(arguments: list[str]) -> None:
 
 def _shortened(arguments: list[str]) -> list[str]:
     """The arguments of `allennlp train` with more overrides."""
-    from elmo_tasks.environment import evaluate_file
+    from elmo_tasks.configs import evaluate_file
 
     config = json.loads(evaluate_file(arguments[1], {}))
     options = [index for index, argument in enumerate(arguments) if argument in ("-o", "--overrides")]

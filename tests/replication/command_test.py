@@ -73,4 +73,4 @@ class TestPages:
     def test_the_pages_match_the_results(self, monkeypatch):
         monkeypatch.chdir(CHECKOUT)
         monkeypatch.setattr("sys.argv", ["pages", "--check"])
-        runpy.run_path(".ci/pages.py", run_name="__main__")
+        runpy.run_path("tools/write_pages.py", run_name="__main__")

@@ -1,4 +1,4 @@
-// Data, word vectors and biLM of a config, from the variables in elmo_tasks/environment.py.
+// Data, word vectors and biLM of a config, from the variables in elmo_tasks/configs.py.
 local transformer_with = import 'transformer.libsonnet';
 
 local glove = std.extVar('ELMO_TASKS_GLOVE');

@@ -1,34 +1,28 @@
 """
-The data and the biLM of the configs: the external variables of the files in `training_configs/`.
+The configs: how Jsonnet evaluates them, and their external variables for the data and the biLM.
 
 A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they become part of the
 evaluated config and of the archive.
 """
 
 import functools
-import glob
 import json
-import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import _jsonnet
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.compat.config_error import ConfigFileError
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["check_data", "config_variables", "evaluate_file", "strings_of", "with_checked_data"]
+__all__ = ["config_variables", "evaluate_file", "glove_files", "strings_of"]
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
-
-logger = logging.getLogger(__name__)
 
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -37,7 +31,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     data folder has exactly one file in `glove/`, that file is the default of `ELMO_TASKS_GLOVE`.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
-    files = _glove_files(data)
+    files = glove_files(data)
     return {
         _DATA: data,
         _GLOVE: os.path.expanduser(environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE)),
@@ -46,7 +40,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     }
 
 
-def _glove_files(data: str) -> list[str]:
+def glove_files(data: str) -> list[str]:
     return sorted(path.name for path in Path(data, "glove").glob("[!_]*d.txt*"))
 
 
@@ -120,44 +114,6 @@ class _Callbacks:
         return read_any_options(options_file).to_dict()
 
 
-def with_checked_data(train_model: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps AllenNLP's `train_model` to call `check_data` first."""
-
-    @functools.wraps(train_model)
-    def train(params: Params, *args: Any, **kwargs: Any) -> Any:
-        check_data(params)
-        return train_model(params, *args, **kwargs)
-
-    return train
-
-
-def check_data(params: Params) -> None:
-    """
-    Raises a `ConfigurationError` if an evaluated config names a file in the data folder that does not exist, or if a
-    distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
-    `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, it warns that the small sample data is used.
-    """
-    if params.get("distributed") and params.get("evaluate_on_test", False):
-        # Only the first worker evaluates, but the metrics are summed over all workers.
-        raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
-    root = config_variables()[_DATA].rstrip("/")
-    test = params.get("test_data_path")
-    in_root = isinstance(test, str) and test.startswith(f"{root}/")
-    if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
-        logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
-    # Folders are not checked, because they may be outputs, such as caches.
-    paths = [text for text in strings_of(params.as_dict(quiet=True)) if text.startswith(f"{root}/")]
-    for path in paths:
-        if not Path(path).suffix or _exists(path):
-            continue
-        hint = f"copy it there, or set {_DATA} to a different folder"
-        if path.startswith(f"{root}/glove/"):
-            hint = f"`allennlp elmo-data glove` downloads GloVe; or set {_GLOVE} to one of {_glove_files(root)}"
-        raise ConfigurationError(f"{path} does not exist: {hint}")
-    if paths and not os.environ.get(_DATA):
-        logger.warning("%s is not set: using the small data in %s, which is for trying things out", _DATA, FIXTURES)
-
-
 def strings_of(config: Any) -> Iterator[str]:
     """All values in a config that are strings."""
     if isinstance(config, str):
@@ -165,8 +121,3 @@ def strings_of(config: Any) -> Iterator[str]:
     elif isinstance(config, dict | list):
         for value in config.values() if isinstance(config, dict) else config:
             yield from strings_of(value)
-
-
-def _exists(path: str) -> bool:
-    # The path of a language model's text may be a glob pattern.
-    return os.path.exists(path) or bool(glob.glob(path, recursive=True))

@@ -1,15 +1,13 @@
-"""Tests of the data and the biLM of configs."""
+"""Tests of how configs are evaluated, and of their variables."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
-from elmo_tasks.environment import check_data, config_variables, evaluate_file
+from elmo_tasks.configs import config_variables, evaluate_file
 from elmo_tasks.vectors.pretrained import NAMED_BILMS
 from tests.bilm.many_langs.models import write_model
 from tests.paths import SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
@@ -117,61 +115,3 @@ class TestEvaluateFile:
         nothing_set.setenv(name, str(tmp_path) if value == "BROKEN" else value)
         with pytest.raises(ConfigurationError, match=named):
             evaluate_file(str(training_configs / "ner_elmo.jsonnet"), {})
-
-
-class TestCheckData:
-    @pytest.fixture
-    def config(self, nothing_set, training_configs, fixtures_root, tmp_path) -> Params:
-        """NER without ELMo on copies of the small data."""
-        for name in ("ner", "glove"):
-            shutil.copytree(fixtures_root / name, tmp_path / name)
-        nothing_set.setenv("ELMO_TASKS_DATA", str(tmp_path))
-        return Params.from_file(training_configs / "ner.jsonnet")
-
-    @pytest.mark.parametrize(
-        "inputs",
-        [
-            {"train_data_path": "no.txt"},
-            {"validation_data_path": {"one": "ner/dev.txt", "other": "no.txt"}},
-            {"vocabulary": {"type": "elmo_lm_from_file", "path": "no.txt"}},
-            {"vocabulary": {"pretrained_files": {"tokens": "no.txt"}}},
-            {"model": {"embedders": [{"pretrained_file": "no.txt"}]}},
-            {"test_data_path": "no.txt", "evaluate_on_test": True},
-        ],
-        ids=str,
-    )
-    def test_every_input_must_exist(self, config, tmp_path, inputs):
-        params = Params(json.loads(json.dumps(inputs).replace("no.txt", f"{tmp_path}/no.txt")))
-        with pytest.raises(ConfigurationError, match=r"no\.txt.*ELMO_TASKS_DATA"):
-            check_data(params.duplicate())
-        (tmp_path / "no.txt").touch()
-        check_data(params)
-
-    def test_missing_test_data_is_dropped(self, config, tmp_path, caplog):
-        path = tmp_path / "ner" / "test.txt"
-        path.unlink()
-        params = Params({**config.as_dict(quiet=True), "evaluate_on_test": False})
-        check_data(params)
-        assert "test_data_path" not in params and "train_data_path" in params
-        warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-        assert [str(path) in warning for warning in warnings] == [True]
-
-    def test_test_data_elsewhere_is_left_to_its_reader(self):
-        params = Params({"test_data_path": "https://example.org/test.txt"})
-        check_data(params)
-        assert "test_data_path" in params
-
-    @pytest.mark.parametrize("name", ["ner", "bilm"])
-    def test_a_warning_says_that_the_small_data_is_used(self, nothing_set, training_configs, caplog, name):
-        check_data(Params.from_file(training_configs / f"{name}.jsonnet"))
-        assert "ELMO_TASKS_DATA is not set" in caplog.text
-
-    def test_a_distributed_training_does_not_evaluate(self):
-        with pytest.raises(ConfigurationError):
-            check_data(Params({"distributed": {"cuda_devices": [0, 1]}, "evaluate_on_test": True}))
-
-    def test_a_training_checks_its_data_first(self, config, command, training_configs, tmp_path):
-        (tmp_path / "ner" / "dev.txt").unlink()
-        with pytest.raises((ConfigurationError, SystemExit)):
-            command("train", training_configs / "ner.jsonnet", "-s", tmp_path / "run")
-        assert not (tmp_path / "run").exists()

@@ -1,5 +1,5 @@
 """
-Renews the config digests in the runs of a plan: `python results/redigest.py`, in the checkout.
+Renews the config digests in the runs of a plan: `python tools/renew_digests.py`, in the checkout.
 
 For a type or a key that was renamed in the configs: the models must compute what they did, which the three-step test
 checks against losses that are older than the change.

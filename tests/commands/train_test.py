@@ -1,0 +1,68 @@
+"""Tests of what `allennlp train` checks first."""
+
+import json
+import shutil
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from elmo_tasks.commands.train import check_data
+
+
+class TestCheckData:
+    @pytest.fixture
+    def config(self, environment, training_configs, fixtures_root, tmp_path) -> Params:
+        """NER without ELMo on copies of the small data."""
+        for name in ("ner", "glove"):
+            shutil.copytree(fixtures_root / name, tmp_path / name)
+        environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
+        return Params.from_file(training_configs / "ner.jsonnet")
+
+    @pytest.mark.parametrize(
+        "inputs",
+        [
+            {"train_data_path": "no.txt"},
+            {"validation_data_path": {"one": "ner/dev.txt", "other": "no.txt"}},
+            {"vocabulary": {"type": "elmo_lm_from_file", "path": "no.txt"}},
+            {"vocabulary": {"pretrained_files": {"tokens": "no.txt"}}},
+            {"model": {"embedders": [{"pretrained_file": "no.txt"}]}},
+            {"test_data_path": "no.txt", "evaluate_on_test": True},
+        ],
+        ids=str,
+    )
+    def test_every_input_must_exist(self, config, tmp_path, inputs):
+        params = Params(json.loads(json.dumps(inputs).replace("no.txt", f"{tmp_path}/no.txt")))
+        with pytest.raises(ConfigurationError, match=r"no\.txt.*ELMO_TASKS_DATA"):
+            check_data(params.duplicate())
+        (tmp_path / "no.txt").touch()
+        check_data(params)
+
+    def test_missing_test_data_is_dropped(self, config, tmp_path, caplog):
+        path = tmp_path / "ner" / "test.txt"
+        path.unlink()
+        params = Params({**config.as_dict(quiet=True), "evaluate_on_test": False})
+        check_data(params)
+        assert "test_data_path" not in params and "train_data_path" in params
+        warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert [str(path) in warning for warning in warnings] == [True]
+
+    def test_test_data_elsewhere_is_left_to_its_reader(self):
+        params = Params({"test_data_path": "https://example.org/test.txt"})
+        check_data(params)
+        assert "test_data_path" in params
+
+    @pytest.mark.parametrize("name", ["ner", "bilm"])
+    def test_a_warning_says_that_the_small_data_is_used(self, environment, training_configs, caplog, name):
+        check_data(Params.from_file(training_configs / f"{name}.jsonnet"))
+        assert "ELMO_TASKS_DATA is not set" in caplog.text
+
+    def test_a_distributed_training_does_not_evaluate(self):
+        with pytest.raises(ConfigurationError):
+            check_data(Params({"distributed": {"cuda_devices": [0, 1]}, "evaluate_on_test": True}))
+
+    def test_a_training_checks_its_data_first(self, config, command, training_configs, tmp_path):
+        (tmp_path / "ner" / "dev.txt").unlink()
+        with pytest.raises((ConfigurationError, SystemExit)):
+            command("train", training_configs / "ner.jsonnet", "-s", tmp_path / "run")
+        assert not (tmp_path / "run").exists()
