@@ -1,5 +1,6 @@
 """One-line errors for `allennlp`, and a warning for mistyped overrides."""
 
+import argparse
 import difflib
 import logging
 import os
@@ -81,6 +82,26 @@ def _is_for_the_user(error: BaseException) -> bool:
 def _packages(error: BaseException) -> list[str]:
     """The packages of the functions that an error passed through, that of its `raise` last."""
     return [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+
+
+@after_import("allennlp.commands.checklist")
+def explain_missing_checklist(checklist: Module) -> None:
+    """
+    Symptom: `allennlp checklist model.tar.gz` ends with `unrecognized arguments`.
+    Cause: the package checklist 0.0.11 cannot be built any more, and the command without it takes no arguments.
+    """
+    if hasattr(checklist, "_dummy_output"):
+
+        @replaces(checklist.CheckList, "add_subparser")
+        def add_subparser(original: Any, self: Any, parser: Any) -> Any:
+            subparser = original(self, parser)
+            subparser.add_argument("arguments", nargs=argparse.REMAINDER)
+            subparser.set_defaults(func=_checklist)
+            return subparser
+
+
+def _checklist(arguments: argparse.Namespace) -> None:
+    raise ImportError("expected the package checklist 0.0.11, which cannot be built with current packages")
 
 
 @after_import("allennlp.common.params")

@@ -12,63 +12,52 @@ from unittest import mock
 from elmo_tasks.compat.import_hooks import Module, after_import, around_import, replaces
 
 
-@after_import("allennlp.common.cached_transformers")
-def accept_current_tokenizers(cached_transformers: Module) -> None:
+@after_import("allennlp.common.cached_transformers", "allennlp_models.structured_prediction.dataset_readers.srl")
+def accept_current_tokenizers(module: Module) -> None:
     """
-    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`, or `BertTokenizer
-    has no attribute encode_plus`; other readers, `no attribute batch_encode_plus`.
+    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`. `BertTokenizer has
+    no attribute encode_plus` (other readers: `batch_encode_plus`; indexers with `max_length`:
+    `build_inputs_with_special_tokens`; the reader `srl` with a `bert_model_name`: `wordpiece_tokenizer`).
     Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
     4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again in every call
-    to `encode`, so dropping it here does not change any output. transformers 5 has removed two methods.
+    to `encode`, so dropping it here does not change any output. transformers 5 has removed the four methods.
     """
+    if hasattr(module, "SrlReader"):
 
-    @replaces(cached_transformers, "get_tokenizer")
+        @replaces(module.SrlReader, "__init__")
+        def init(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            if self.bert_tokenizer is not None:
+                _add_old_methods(self.bert_tokenizer)
+
+        return
+
+    @replaces(module, "get_tokenizer")
     def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
         kwargs.pop("add_special_tokens", None)
         tokenizer = original(model_name, **kwargs)
-        if not hasattr(tokenizer, "encode_plus"):
-            # Not for the class, because spawned workers of data loaders only get a pickled tokenizer.
-            tokenizer.encode_plus = tokenizer.batch_encode_plus = tokenizer.__call__
+        _add_old_methods(tokenizer)
         return tokenizer
 
 
-@after_import("allennlp.data.token_indexers.pretrained_transformer_indexer")
-def split_long_texts(pretrained_transformer_indexer: Module) -> None:
-    """
-    Symptom: the indexers `pretrained_transformer` and `pretrained_transformer_mismatched` with `max_length` raise
-    `BertTokenizer has no attribute build_inputs_with_special_tokens`.
-    Cause: transformers 5 has removed the method, which AllenNLP calls for each part of a text.
-    """
-
-    @replaces(pretrained_transformer_indexer.PretrainedTransformerIndexer, "__init__")
-    def init(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if not hasattr(self._tokenizer, "build_inputs_with_special_tokens"):
-            tokenizer = self._allennlp_tokenizer
-            special = (tokenizer.single_sequence_start_tokens, tokenizer.single_sequence_end_tokens)
-            ids = [[token.text_id for token in tokens] for tokens in special]
-            # Not a lambda, because workers of data loaders get a pickled reader.
-            self._tokenizer.build_inputs_with_special_tokens = partial(_between, *ids)
+def _add_old_methods(tokenizer: Any) -> None:
+    # Not lambdas, and not for the class, because workers of data loaders only get a pickled tokenizer.
+    methods = {
+        "encode_plus": tokenizer.__call__,
+        "batch_encode_plus": tokenizer.__call__,
+        "build_inputs_with_special_tokens": partial(_with_special_tokens, tokenizer),
+        "wordpiece_tokenizer": SimpleNamespace(tokenize=partial(_wordpieces, tokenizer)),
+    }
+    for name, method in methods.items():
+        if not hasattr(tokenizer, name):
+            setattr(tokenizer, name, method)
 
 
-def _between(start: list[int], end: list[int], ids: list[int]) -> list[int]:
-    return [*start, *ids, *end]
-
-
-@after_import("allennlp_models.structured_prediction.dataset_readers.srl")
-def split_words_for_srl(srl: Module) -> None:
-    """
-    Symptom: the reader `srl` with a `bert_model_name` raises `BertTokenizer has no attribute wordpiece_tokenizer`, in
-    trainings and in predictions.
-    Cause: the tokenizer of transformers 5 is the fast one, which has no such part.
-    """
-
-    @replaces(srl.SrlReader, "__init__")
-    def init(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        tokenizer = self.bert_tokenizer
-        if tokenizer is not None and not hasattr(tokenizer, "wordpiece_tokenizer"):
-            tokenizer.wordpiece_tokenizer = SimpleNamespace(tokenize=partial(_wordpieces, tokenizer))
+def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
+    word = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole = tokenizer("a")["input_ids"]
+    start = whole.index(word[0])
+    return [*whole[:start], *ids, *whole[start + len(word) :]]
 
 
 def _wordpieces(tokenizer: Any, word: str) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -80,28 +80,6 @@ def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
                 sys.modules[name] = module
 
 
-class _HookLoader(Loader):
-    """Loads a module inside a context manager, then applies fixes."""
-
-    def __init__(self, loader: Any, surroundings: Surroundings, fixes: list[Fix]) -> None:
-        self._loader = loader
-        self._surroundings = surroundings
-        self._fixes = fixes
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        # The module must not see this loader: `pkgutil`, `inspect` and `runpy` call methods that it does not have.
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        with self._surroundings(module.__name__):
-            self._loader.exec_module(module)
-        for fix in self._fixes:
-            fix(module)
-
-
 class _HookFinder(MetaPathFinder):
     """Finds the modules that have hooks by asking all other finders."""
 
@@ -120,9 +98,20 @@ class _HookFinder(MetaPathFinder):
         finally:
             self._asking.discard(fullname)
         if spec is not None and spec.loader is not None:
-            surroundings = self.surroundings.get(fullname) or (lambda _: nullcontext())
-            spec.loader = _HookLoader(spec.loader, surroundings, self.fixes.get(fullname, []))
+            self._hook(spec.loader)
         return spec
+
+    def _hook(self, loader: Any) -> None:
+        # Not a loader around it: `pkgutil`, `inspect` and `runpy` call methods of the module's own.
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            with self.surroundings.get(module.__name__, lambda _: nullcontext())(module.__name__):
+                execute(module)
+            for fix in self.fixes.get(module.__name__, []):
+                fix(module)
+
+        loader.exec_module = exec_module
 
 
 _FINDER = _HookFinder()

@@ -1,14 +1,16 @@
 """Placeholders for packages that AllenNLP imports on every start but no text model uses."""
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import around_import
+from elmo_tasks.compat.import_hooks import around_import, temporary_modules
 
 # The modules that AllenNLP and cached-path import, and the names for which they need a `from` import.
 _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -33,32 +35,18 @@ _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "allennlp.modules.vision.region_detector",
     "allennlp.nn.checkpoint.fairscale_checkpoint_wrapper",
     "allennlp.nn.parallel.fairscale_fsdp_accelerator",
+    "cached_path.schemes",
 )
 @contextmanager
 def replace_missing_packages(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
-    torch, `operator torchvision::nms does not exist`), and `No module named 'fairscale'`.
-    Cause: AllenNLP imports both unconditionally, for images and sharded models. fairscale is no longer maintained.
+    torch, `operator torchvision::nms does not exist`), `'fairscale'`, `'boto3'` or `'google.cloud'`.
+    Cause: AllenNLP and cached-path import them unconditionally, for images, sharded models and clouds, and twenty
+    packages with them; fairscale is no longer maintained. Now using one names the missing package.
     """
-    _replace_missing("torchvision", "fairscale")
-    yield
-
-
-@around_import("cached_path.schemes")
-@contextmanager
-def replace_missing_clients(module: str) -> Iterator[None]:
-    """
-    Symptom: `import allennlp` raises `No module named 'boto3'`, or `'google.cloud'`.
-    Cause: cached-path imports both unconditionally, and twenty packages with them. Now an address such as `s3://...`
-    names the package that it needs.
-    """
-    _replace_missing("boto3", "google-cloud-storage")
-    yield
-
-
-def _replace_missing(*packages: str) -> None:
-    for package in packages:
+    clients = module.startswith("cached_path")
+    for package in ("boto3", "google-cloud-storage") if clients else ("torchvision", "fairscale"):
         try:
             for name in _PACKAGES[package]:
                 importlib.import_module(name)
@@ -67,6 +55,20 @@ def _replace_missing(*packages: str) -> None:
             for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
                 del sys.modules[name]
             _put_placeholders(_PACKAGES[package], f"the package {package} cannot be imported ({error})")
+    yield
+
+
+@around_import("rouge")
+@contextmanager
+def replace_pkg_resources(module: str) -> Iterator[None]:
+    """
+    Symptom: the scripts of allennlp-models for NarrativeQA and ORB raise `No module named 'pkg_resources'`.
+    Cause: setuptools has removed the module, with which py-rouge finds its word list.
+    """
+    replacement: Any = ModuleType("pkg_resources")
+    replacement.resource_filename = lambda name, file: str(Path(sys.modules[name].__file__ or "").with_name(file))
+    with temporary_modules({} if importlib.util.find_spec("pkg_resources") else {"pkg_resources": replacement}):
+        yield
 
 
 def _put_placeholders(modules: dict[str, tuple[str, ...]], reason: str) -> None:

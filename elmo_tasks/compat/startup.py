@@ -76,14 +76,17 @@ def bring_back_elmo_embedder(commands: Module) -> None:
 @after_import("allennlp.common.util")
 def import_submodules_quickly(util: Module) -> None:
     """
-    Symptom: every start spends over a second looking for modules.
+    Symptom: every start spends over a second looking for modules. `Plugin allennlp_models could not be loaded`, and of
+    its 47 models only 31 are registered; with py-rouge, every start tries to reach the network.
     Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches, looks for the
-    package checklist, and walks into packages that it then skips.
+    package checklist, and walks into packages that it then skips. The script for NarrativeQA imports py-rouge, and
+    downloads nltk data while it is imported. `refuse_unregistered_types` uses the names that are recorded here.
     """
 
     @replaces(util, "import_module_and_submodules")
     def import_quickly(original: object, package_name: str, exclude: set[str] | None = None) -> None:
-        excluded = set() if exclude is None else set(exclude)
+        INCLUDED_PACKAGES.add(package_name.split(".")[0])
+        excluded = _SCRIPTS | (exclude or set())
         if importlib.util.find_spec("checklist") is None:
             excluded.add("allennlp.confidence_checks.task_checklists")
         importlib.invalidate_caches()
@@ -99,18 +102,3 @@ def _import_module_and_submodules(name: str, excluded: set[str]) -> None:
         # AllenNLP's rule: private modules and tests contain no plugins.
         if not child.startswith(("_", "test")):
             _import_module_and_submodules(f"{name}.{child}", excluded)
-
-
-@after_import("allennlp.common.util")
-def skip_scripts_of_allennlp_models(util: Module) -> None:
-    """
-    Symptom: `Plugin allennlp_models could not be loaded: No module named 'pkg_resources'`, and of its 47 models only 31
-    are registered; with an older setuptools, every start tries to reach the network.
-    Cause: the script for NarrativeQA imports py-rouge, and downloads nltk data while it is imported. Packages of
-    `--include-package` are imported in the same way, and their names are recorded for `refuse_unregistered_types`.
-    """
-
-    @replaces(util, "import_module_and_submodules")
-    def import_others(original: Callable[..., None], package_name: str, exclude: set[str] | None = None) -> None:
-        INCLUDED_PACKAGES.add(package_name.split(".")[0])
-        original(package_name, _SCRIPTS | (exclude or set()))

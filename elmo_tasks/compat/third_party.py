@@ -84,11 +84,7 @@ def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
     Cause: it writes pickle's newest protocol, but `torch.load`, which runs no code since torch 2.6, reads only protocol
     2. Caches that were written without this fix must be deleted.
     """
-
-    @replaces(file_utils.TensorCache, "__setitem__")
-    def set_item(original: Any, self: Any, key: str, tensor: Any) -> None:
-        with mock.patch.object(file_utils.pickle, "HIGHEST_PROTOCOL", 2):
-            original(self, key, tensor)
+    file_utils.pickle = SimpleNamespace(dumps=file_utils.pickle.dumps, HIGHEST_PROTOCOL=2)
 
 
 @after_import("allennlp.common.util")

@@ -41,18 +41,14 @@ class TestAcceptCurrentTokenizers:
         assert tokenizer.encode_plus("a dog")["input_ids"] == [2, 5, 6, 3]
         assert tokenizer.batch_encode_plus(["a", "dog"])["input_ids"] == [[2, 5, 3], [2, 6, 3]]
 
-
-class TestSplitLongTexts:
-    def test_each_part_has_its_own_special_tokens(self, tiny_bert):
+    def test_each_part_of_a_long_text_has_its_own_special_tokens(self, tiny_bert):
         indexer = PretrainedTransformerIndexer(tiny_bert, max_length=4)
         # As for the worker of a data loader.
         indexer = pickle.loads(pickle.dumps(indexer))
         tokens = PretrainedTransformerTokenizer(tiny_bert).tokenize("a dog barks")
         assert indexer.tokens_to_indices(tokens, Vocabulary())["token_ids"] == [2, 5, 6, 3, 2, 7, 3]
 
-
-class TestSplitWordsForSrl:
-    def test_words_are_split_into_wordpieces(self, tiny_bert):
+    def test_words_are_split_for_srl(self, tiny_bert):
         import_plugins()
         reader = pickle.loads(pickle.dumps(DatasetReader.by_name("srl")(bert_model_name=tiny_bert)))
         words = [Token(word) for word in ("a", "dogs", "barks", "!")]

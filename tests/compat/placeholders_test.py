@@ -52,8 +52,6 @@ class TestReplaceMissingPackages:
         for name in ("torchvision", "torchvision.ops", "torchvision.ops.boxes"):
             monkeypatch.delitem(sys.modules, name)
 
-
-class TestReplaceMissingClients:
     def test_an_address_names_the_package_that_it_needs(self, run_python):
         code = "import sys; sys.modules['boto3'] = sys.modules['google.cloud.storage'] = None\n"
         code += "import torch, allennlp.common.file_utils as files\n"
@@ -62,3 +60,13 @@ class TestReplaceMissingClients:
         code += "    except ImportError as error: print(error)\n"
         s3, gs = run_python(code).splitlines()
         assert "the package boto3 cannot" in s3 and "the package google-cloud-storage cannot" in gs
+
+
+class TestReplacePkgResources:
+    def test_a_module_finds_its_files(self, run_python, tmp_path):
+        (tmp_path / "rouge").mkdir()
+        code = "import pkg_resources\nprint(pkg_resources.resource_filename(__name__, 'words.txt'))\n"
+        (tmp_path / "rouge" / "__init__.py").write_text("from rouge import rouge")
+        (tmp_path / "rouge" / "rouge.py").write_text(code)
+        printed = run_python("import torch, rouge", path=tmp_path)
+        assert printed.strip() == str(tmp_path / "rouge" / "words.txt")
