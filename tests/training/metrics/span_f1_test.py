@@ -1,13 +1,9 @@
 from typing import Any
 
 import pytest
-import torch
-from allennlp.data import Vocabulary
-from allennlp.training.metrics import SpanBasedF1Measure
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.tags import spans_to_bioul
 from elmo_tasks.training import SpanF1
 from tests import conlleval
 from tests.two_workers import reports_of_two_workers
@@ -33,21 +29,6 @@ def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list
     tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS))
     lengths = draw(st.lists(st.integers(0, 6), max_size=4))
     return [tuple(draw(st.lists(tag, min_size=n, max_size=n)) for _ in range(2)) for n in lengths]  # type: ignore[misc]
-
-
-@st.composite
-def bioul_pairs(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
-    """Sentences of one length with well-formed tags."""
-
-    def tags() -> list[str]:
-        spans, end = [], 0
-        while end < 7 and draw(st.booleans()):
-            start = min(end + draw(st.integers(0, 1)), 6)
-            end = min(start + draw(st.integers(1, 3)), 7)
-            spans.append((draw(st.sampled_from(LABELS)), start, end - 1))
-        return spans_to_bioul(spans, 7)
-
-    return [(tags(), tags()) for _ in range(draw(st.integers(1, 4)))]
 
 
 def count_in_a_worker(rank: int) -> dict[str, Any]:
@@ -98,24 +79,6 @@ class TestSpanF1:
         by_type = conlleval.counts(pair for batch in batches for pair in batch)
         overall = scores_of(*(sum(counter.values()) for counter in by_type))
         assert scores_in(metrics) == pytest.approx(overall)
-
-    @settings(max_examples=100)
-    @given(bioul_pairs())
-    def test_well_formed_bioul_scores_as_in_allennlp(self, pairs):
-        vocab = Vocabulary(non_padded_namespaces=["labels"])
-        for tag in ("O", *(f"{prefix}-{label}" for prefix in "BILU" for label in LABELS)):
-            vocab.add_token_to_namespace(tag, "labels")
-        gold, predicted = (
-            torch.tensor([[vocab.get_token_index(tag, "labels") for tag in pair[side]] for pair in pairs])
-            for side in (0, 1)
-        )
-        theirs = SpanBasedF1Measure(vocab, "labels", label_encoding="BIOUL")
-        theirs(torch.nn.functional.one_hot(predicted, vocab.get_vocab_size("labels")).float(), gold)
-        ours = SpanF1()
-        ours([pair[1] for pair in pairs], [pair[0] for pair in pairs])
-        expected, metrics = theirs.get_metric(), ours.get_metric()
-        for name in metrics:
-            assert metrics[name] == pytest.approx(expected[name], abs=1e-9)
 
     @pytest.mark.slow
     def test_all_workers_report_the_sum(self, tmp_path):

