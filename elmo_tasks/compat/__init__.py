@@ -17,10 +17,7 @@ _installed = False
 
 
 def install() -> None:
-    """
-    Registers all fixes by importing them. Called by torch; with `TORCH_DEVICE_BACKEND_AUTOLOAD=0`, call it yourself
-    before AllenNLP is imported.
-    """
+    """Registers all fixes by importing them, once. Called by torch, and when this module is imported."""
     global _installed
     if _installed or importlib.util.find_spec("allennlp") is None:
         return
@@ -47,3 +44,7 @@ def install() -> None:
             warnings.warn(f"elmo_tasks could not prepare AllenNLP for this torch: {error}", RuntimeWarning, 2)
         except RuntimeWarning as warning:  # With -W error.
             print(f"warning: {warning}", file=sys.stderr)
+
+
+# With TORCH_DEVICE_BACKEND_AUTOLOAD=0, `import elmo_tasks.compat` before AllenNLP is enough.
+install()

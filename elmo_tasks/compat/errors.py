@@ -109,29 +109,17 @@ def warn_of_mistyped_overrides(params: Module) -> None:
     """
     Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.
     Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops unknown arguments. Now a warning is
-    logged for a key that is not in the config but resembles one next to it.
+    logged for a key that is not in the config but resembles one that is.
     """
 
     @replaces(params, "with_overrides")
     def with_overrides(wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = "") -> Any:
-        for key, nearest in () if prefix else _mistyped(original, overrides_dict):
-            logger.warning("%s is not in the config: did you mean %s?", key, nearest)
+        known = params.Params(original).as_flat_dict()
+        for key in () if prefix else overrides_dict:
+            if not any(f"{each}.".startswith(f"{key}.") for each in known):
+                for nearest in difflib.get_close_matches(key, known, 1, 0.9):
+                    logger.warning("%s is not in the config: did you mean %s?", key, nearest)
         return wrapped(original, overrides_dict, prefix)
-
-
-def _mistyped(config: Any, overrides: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for key in overrides:
-        part, parent = config, ""
-        for name in key.split("."):
-            # List items are addressed by number.
-            items = {str(index): item for index, item in enumerate(part)} if isinstance(part, list) else part
-            if not isinstance(items, dict):
-                break  # AllenNLP raises an error.
-            if name not in items:
-                yield from ((key, parent + nearest) for nearest in difflib.get_close_matches(name, items, 1))
-                break
-            part = items[name]
-            parent += f"{name}."
 
 
 @after_import("allennlp.commands.predict")

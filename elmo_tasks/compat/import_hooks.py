@@ -66,18 +66,15 @@ def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """Puts `modules` into `sys.modules`, and removes only these at the end."""
+    """Puts those of `modules` that are not imported into `sys.modules`, and removes them at the end."""
     # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the meantime.
-    before = {name: sys.modules.get(name) for name in modules}
-    sys.modules.update(modules)
+    missing = {name: module for name, module in modules.items() if name not in sys.modules}
+    sys.modules.update(missing)
     try:
         yield
     finally:
-        for name, module in before.items():
-            if module is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module
+        for name in missing:
+            del sys.modules[name]
 
 
 class _HookFinder(MetaPathFinder):
