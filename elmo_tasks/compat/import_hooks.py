@@ -66,15 +66,16 @@ def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """Puts those of `modules` that are not imported into `sys.modules`, and removes them at the end."""
+    """Puts `modules` into `sys.modules`, and at the end what was there before."""
     # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the meantime.
-    missing = {name: module for name, module in modules.items() if name not in sys.modules}
-    sys.modules.update(missing)
+    before = {name: sys.modules[name] for name in modules if name in sys.modules}
+    sys.modules.update(modules)
     try:
         yield
     finally:
-        for name in missing:
+        for name in modules:
             del sys.modules[name]
+        sys.modules.update(before)
 
 
 class _HookFinder(MetaPathFinder):
