@@ -114,7 +114,7 @@ def warn_of_mistyped_overrides(params: Module) -> None:
 
     @replaces(params, "with_overrides")
     def with_overrides(wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = "") -> Any:
-        known = {} if prefix else params.Params(original).as_flat_dict()
+        known: dict[str, Any] = {} if prefix else params.Params(original).as_flat_dict()
         for key in () if prefix else overrides_dict:
             if not any(f"{each}.".startswith(f"{key}.") for each in known):
                 for nearest in difflib.get_close_matches(key, known, 1, 0.9):

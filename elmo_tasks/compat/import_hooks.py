@@ -74,7 +74,7 @@ def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
         yield
     finally:
         for name in modules:
-            del sys.modules[name]
+            sys.modules.pop(name, None)
         sys.modules.update(before)
 
 
