@@ -208,10 +208,7 @@ class Elmo:
             `layers="all"`, `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place:
             its shape is `(0, dim)`, and with a `pool` its vector is zero.
         """
-        if isinstance(sentences, str):
-            sentences = [sentences]
-        if isinstance(sentences, Mapping) or hasattr(sentences, "columns"):
-            raise ValueError("expected a list of sentences, got a table: give one of its columns, as table['text']")
+        sentences = _listed(sentences)
         selection = LayerSelection(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
         batch_tokens = batch_tokens or (4096 if next(self.bilm.parameters()).device.type == "cpu" else 16384)
         return self._embedded(sentences, selection, batch_tokens, progress, output == "numpy")
@@ -248,13 +245,16 @@ class Elmo:
         """
         pool = options.pop("pool", None)
         LayerSelection(n_layers=self.n_layers, pool=pool)
+        listed = _listed(documents)
 
         def groups() -> Iterator[tuple[None, list[list[str]]]]:
-            for document in [documents] if isinstance(documents, str) else documents:
+            for document in listed:
                 if isinstance(document, str):
                     sentences = sentences_of_text(document, self._tokenizer or "en")
                 else:
-                    sentences = [words_of(sentence, self._tokenizer) for sentence in document]
+                    # A missing value, such as NaN, is an error of `words_of`.
+                    given = document if isinstance(document, Iterable) else [document]
+                    sentences = [words_of(sentence, self._tokenizer) for sentence in given]
                 yield None, [list(chain.from_iterable(sentences))] if whole else sentences
 
         embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **options), groups())
@@ -295,3 +295,10 @@ class Elmo:
             arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
         # Copies, because a view would keep its whole batch in memory.
         return [array.copy() if as_numpy else array.clone() for array in arrays]
+
+
+def _listed(texts: Iterable[Any]) -> Iterable[Any]:
+    """The texts, or the only one. A table would be read as the names of its columns."""
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):
+        raise ValueError("expected a list of texts, got a table: give one of its columns, as table['text']")
+    return [texts] if isinstance(texts, str) else texts
