@@ -3,20 +3,17 @@ Time, memory and disk space of embedding a text: `python benchmarks/embed.py --t
 
 Runs jobs of `python -m elmo_tasks embed`, each in its own process (`none`: only `Elmo.embed_iter`). Prints tokens/s,
 tokens per second of CPU time (which other programs affect less), the size of the output, the largest disk space as a
-multiple of it, and the peak memory of the largest process. If AllenNLP is installed, its `Elmo`, with batches of 64
-sentences in text order, and ours then take turns on the first tokens of the text, so a busy machine slows both.
+multiple of it, and the peak memory of the largest process.
 """
 
 import argparse
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import threading
 import time
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,7 +21,6 @@ from elmo_tasks import Elmo
 from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.text.lines import numbered_lines
-from elmo_tasks.vectors.pretrained import pretrained_files
 
 OUTPUTS = {
     "none": {},
@@ -88,61 +84,10 @@ def watch(folder: Path, sizes: list[int]) -> None:
         time.sleep(0.25)
 
 
-def compare(arguments: argparse.Namespace) -> None:
-    """Compares AllenNLP's `Elmo` with ours, without writing a file."""
-    try:
-        from allennlp.modules.elmo import Elmo as TheirElmo
-        from allennlp.modules.elmo import batch_to_ids
-    except ImportError:
-        print("AllenNLP is not installed: ours alone", file=sys.stderr)
-        return
-    import torch
-
-    ours = Elmo.from_pretrained(arguments.bilm, device=arguments.device, precision=arguments.precision)
-    device = next(ours.bilm.parameters()).device
-    theirs = TheirElmo(*map(str, pretrained_files(arguments.bilm)), 1, dropout=0.0).eval().to(device)
-    sentences = [line.split() for line in first_lines(arguments.text, arguments.compared) if line.split()]
-    # Each round is a share of the text, so neither side sees a sentence twice.
-    share = -(-len(sentences) // arguments.rounds)
-    rows = []
-    for start in range(0, len(sentences), share):
-        part = sentences[start : start + share]
-        times = []
-        for run in (
-            lambda part: run_theirs(theirs, batch_to_ids, part, device),
-            lambda part: ours.embed(part, progress=False),
-        ):
-            with torch.no_grad():
-                if start == 0:
-                    run(part[:64])  # Warms up.
-                before = time.perf_counter()
-                run(part)
-            times.append(time.perf_counter() - before)
-        rows.append((sum(map(len, part)), *times))
-    ratios = [their_time / our_time for _, their_time, our_time in rows]
-    n_tokens = sum(row[0] for row in rows)
-    print(
-        f"AllenNLP {n_tokens / sum(row[1] for row in rows):,.0f}, ours {n_tokens / sum(row[2] for row in rows):,.0f} "
-        f"tokens/s on the first {n_tokens:,} tokens; ratio {statistics.median(ratios):.2f} "
-        f"({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} rounds)"
-    )
-
-
-def run_theirs(elmo, batch_to_ids, sentences, device) -> list:
-    found = []
-    iterator = iter(sentences)
-    while batch := list(islice(iterator, 64)):
-        (vectors,) = elmo(batch_to_ids(batch).to(device))["elmo_representations"]
-        found += [array[: len(words)].cpu().numpy() for array, words in zip(vectors, batch, strict=True)]
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, default=FIXTURES / "lm" / "train.txt")
-    parser.add_argument("--tokens", type=int, default=1_000_000, help="of the jobs")
-    parser.add_argument("--compared", type=int, default=50_000, help="tokens for the comparison with AllenNLP")
-    parser.add_argument("--rounds", type=int, default=5, help="of the comparison")
+    parser.add_argument("--tokens", type=int, default=1_000_000, help="of the text")
     parser.add_argument("--bilm", default="small-open")
     parser.add_argument("--device")
     parser.add_argument("--precision")
@@ -155,7 +100,6 @@ def main() -> None:
         return
     for name in arguments.outputs:
         subprocess.run([sys.executable, __file__, *sys.argv[1:], "--job", name], check=True)
-    compare(arguments)
 
 
 if __name__ == "__main__":
