@@ -179,8 +179,6 @@ def _check_space(
 
 @lru_cache(maxsize=1)
 def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
-    # oneDNN compiles a kernel of up to half a megabyte for each number of rows, and keeps 1,024 by default.
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
     from elmo_tasks.vectors.elmo import Elmo
 
     return Elmo.from_pretrained(bilm, device=device, precision=precision)
