@@ -125,8 +125,8 @@ def embed_file(
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     # The same for all workers, also on other machines.
     options = replace(options, precision=elmo.bilm.precision)
-    lengths = _count(text, options)
     job = _job_of(text, options, elmo)
+    lengths = _count(text, options)
     with job_folder(folder, job, force=force):
         if force:
             _remove(output)

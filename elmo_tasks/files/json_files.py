@@ -47,6 +47,8 @@ def text_digest(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file in hexadecimal digits."""
+    """The SHA-256 of a file in hexadecimal digits. A pipe is an error: its content could not be read again."""
+    if path.is_fifo():
+        raise ValueError(f"expected a file, which is read several times, got a pipe: {path}")
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

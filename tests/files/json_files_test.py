@@ -1,5 +1,6 @@
 """Tests of JSON files and digests."""
 
+import os
 import subprocess
 
 import pytest
@@ -25,3 +26,8 @@ class TestDigests:
         (tmp_path / "a").write_text("눈\n" * 100_000)
         found = subprocess.run(["sha256sum", tmp_path / "a"], capture_output=True, text=True, check=True).stdout
         assert file_digest(tmp_path / "a") == text_digest("눈\n" * 100_000) == found.split()[0]
+
+    def test_a_pipe_has_none(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ValueError, match="pipe"):
+            file_digest(tmp_path / "pipe")
