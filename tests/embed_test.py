@@ -82,7 +82,7 @@ def test_an_unknown_ending_is_refused_with_the_endings(text, tmp_path, elmo, nam
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.weekly)])
 def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
     text, output = tmp_path / "text.txt", tmp_path / "out.h5"
     text.write_text("".join(f"{line} {n}\n" for n, line in enumerate(LINES * 200)))

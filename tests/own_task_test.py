@@ -10,7 +10,7 @@ import pytest
 
 from tests.paths import CHECKOUT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.weekly
 
 PROGRAM = """
 import json, sys

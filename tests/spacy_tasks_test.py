@@ -147,7 +147,7 @@ class TestPipe:
         assert [answers(doc) for doc, _ in found] == [answers(nlp(text)) for text in TEXTS] * 3
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.weekly)])
     def test_processes_have_the_models(self, nlp, method):
         before = multiprocessing.get_start_method()
         multiprocessing.set_start_method(method, force=True)

@@ -39,7 +39,7 @@ def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
         return list(pool.map(function, inputs))
 
 
-@pytest.mark.parametrize("places", ["input", "both"])
+@pytest.mark.parametrize("places", [pytest.param("input", marks=pytest.mark.weekly), "both"])
 @pytest.mark.parametrize("task", INPUTS)
 def test_a_task(archive, task, places):
     path = archive(task, places, 3)
@@ -60,7 +60,7 @@ class TestVectors:
     @pytest.mark.parametrize("is_cached", [False, True])
     def test_elmo(self, tmp_path, lengths, is_cached):
         elmo = Elmo.from_pretrained(layer_cache=LayerCache(tmp_path / "layers") if is_cached else None)
-        sentences = texts(64, lengths)
+        sentences = texts(24, lengths)
         expected = Elmo.from_pretrained().embed(sentences)
         found = by_threads(lambda sentence: elmo.embed([sentence], progress=False)[0], sentences)
         assert all(np.allclose(*pair, atol=1e-5) for pair in zip(found, expected, strict=True))
@@ -69,7 +69,7 @@ class TestVectors:
         pipeline = spacy.blank("en")
         pipeline.add_pipe("sentencizer")
         pipeline.add_pipe("elmo")
-        given = [text for lengths in LENGTHS for text in texts(32, lengths)]
+        given = [text for lengths in LENGTHS for text in texts(12, lengths)]
         found = by_threads(lambda text: pipeline(text)._.elmo, given)
         assert all(
             np.allclose(vector, pipeline(text)._.elmo, atol=1e-5) for vector, text in zip(found, given, strict=True)

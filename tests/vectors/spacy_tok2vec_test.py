@@ -150,7 +150,7 @@ class TestPipelines:
         assert [token.tag_ for token in source(TEXT)] == [token.tag_ for token in nlp(TEXT)]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.weekly)])
     def test_processes_have_it(self, nlp, method, tmp_path):
         # spaCy cannot pickle a pipeline with listeners that it has just trained.
         nlp.to_disk(tmp_path)
