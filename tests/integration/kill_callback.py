@@ -40,17 +40,8 @@ class KillOnce(TrainerCallback):
         self._marker = Path(marker)
         self._at = epoch, batch
 
-    def on_batch(
-        self,
-        trainer: Any,
-        batch_inputs: Any,
-        batch_outputs: Any,
-        batch_metrics: Any,
-        epoch: int,
-        batch_number: int,
-        is_training: bool,
-        **kwargs: Any,
-    ) -> None:
+    def on_batch(self, trainer: Any, *batch: Any, is_training: bool, **_: Any) -> None:
+        *_, epoch, batch_number = batch
         if is_training:
             self._kill_at(epoch, batch_number)
 
