@@ -2,7 +2,6 @@
 
 import atexit
 import functools
-import importlib
 import json
 import signal
 import tarfile
@@ -116,8 +115,8 @@ class TestWorkers:
 
     def test_two_processes_train_together(self, tmp_path, monkeypatch, capfd):
         """Forked unless a GPU rules it out, because spawned workers spend half a minute on imports."""
-        # Optimizers import it, which takes seconds; here it happens once instead of in each worker.
-        importlib.import_module("torch._dynamo")
+        # The first optimizer imports torch's compiler, which takes seconds: once here instead of in each worker.
+        torch.optim.SGD([torch.zeros(1)], lr=0.1)
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
         # A fork would inherit the exit functions of this process.
