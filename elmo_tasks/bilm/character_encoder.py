@@ -61,21 +61,22 @@ class CharacterEncoder(nn.Module):
 
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
-        of_own = options.dictionaries
+        dictionaries = options.dictionaries
         self.word_rows: WordRows = BYTES
         self._activation = _ACTIVATIONS[options.activation]
         self.embedding: nn.Embedding | None = None
-        if of_own is None:
+        if dictionaries is None:
             # Id 0 marks positions without a word.
             self.embedding = nn.Embedding(N_CHARACTER_IDS, options.character_dim, padding_idx=0)
-        elif of_own.n_characters:
-            self.embedding = nn.Embedding(of_own.n_characters, options.character_dim)
+        elif dictionaries.n_characters:
+            self.embedding = nn.Embedding(dictionaries.n_characters, options.character_dim)
         self._widths = [width for width, _ in options.filters]
         self.convolutions = nn.ModuleList(
             nn.Conv1d(options.character_dim, number, width) for width, number in options.filters
         )
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
-        self.projection = nn.Linear(options.n_filters + (of_own.word_dim if of_own else 0), options.projection_dim)
+        word_dim = dictionaries.word_dim if dictionaries else 0
+        self.projection = nn.Linear(options.n_filters + word_dim, options.projection_dim)
         self._packed: FrozenValue[_LinearLayers] = FrozenValue()
         self.reset_parameters()
 

@@ -162,8 +162,8 @@ def options_of_model(path: Path) -> BilmOptions:
 
 def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tensor]:
     """The state for `Bilm.load_state_dict`, from the files in the folder of a model."""
-    own = options.dictionaries
-    assert own is not None
+    dictionaries = options.dictionaries
+    assert dictionaries is not None
     files: dict[str, Mapping[str, torch.Tensor]] = {}
     state = {}
     try:
@@ -176,7 +176,7 @@ def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tens
         message = str(error).partition("\n")[0]
         raise ValueError(f"expected the tensors of a model of ELMoForManyLangs ({message}): {folder / file}") from None
     words, characters = ("words", "word.dic", "word_embedding"), ("characters", "char.dic", "embedding")
-    for (kind, name, embedding), size in ((characters, own.n_characters), (words, own.n_words)):
+    for (kind, name, embedding), size in ((characters, dictionaries.n_characters), (words, dictionaries.n_words)):
         if size:
             if size != (n_rows := len(state[f"character_encoder.{embedding}.weight"])):
                 raise ValueError(f"expected {n_rows} keys, as the embedding has, got {size}: {folder / name}")
@@ -228,14 +228,14 @@ _Source = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 
 def weight_sources(options: BilmOptions) -> Iterator[_Source]:
     """For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that converts them."""
-    own = options.dictionaries
+    dictionaries = options.dictionaries
 
     def of_token(parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it) -> _Source:
         return f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key or parameter,), make
 
-    if own is not None and own.n_words:
+    if dictionaries is not None and dictionaries.n_words:
         yield of_token("word_embedding.weight", "word_emb_layer.embedding.weight")
-    if own is None or own.n_characters:
+    if dictionaries is None or dictionaries.n_characters:
         yield of_token("embedding.weight", "char_emb_layer.embedding.weight")
     for i in range(len(options.filters)):
         yield of_token(f"convolutions.{i}.weight")

@@ -101,12 +101,14 @@ class BilmOptions:
         are ignored; missing keys have bilm-tf's defaults.
         """
         try:
-            lstm, cnn, own = options["lstm"], options["char_cnn"], options.get("dictionaries")
+            lstm, cnn, dictionaries = options["lstm"], options["char_cnn"], options.get("dictionaries")
             sizes = cnn["n_characters"], cnn["max_characters_per_token"]
             # bilm-tf trains with 261 characters and adds the id 0 (no word) only for inference, where its README
             # requires 262. Both kinds of files exist and describe the same model.
-            if own is None and sizes not in ((261, 50), (262, 50)):
+            if dictionaries is None and sizes not in ((261, 50), (262, 50)):
                 raise ValueError(f"expected n_characters 261 or 262 and max_characters_per_token 50, got {sizes}")
+            if dictionaries is not None:
+                dictionaries = DictionaryOptions(n_characters=sizes[0], max_characters=sizes[1], **dictionaries)
             return cls(
                 cell_dim=lstm["dim"],
                 projection_dim=lstm["projection_dim"],
@@ -118,11 +120,7 @@ class BilmOptions:
                 filters=cnn["filters"],
                 n_highway=cnn.get("n_highway") or 0,
                 activation=cnn["activation"],
-                dictionaries=None
-                if own is None
-                else DictionaryOptions(
-                    n_characters=sizes[0], n_words=own["n_words"], word_dim=own["word_dim"], max_characters=sizes[1]
-                ),
+                dictionaries=dictionaries,
             )
         except KeyError as error:
             raise ValueError(f"{source}: the options of a biLM lack the key {error}") from None
@@ -136,8 +134,7 @@ class BilmOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of an `options.json`, which bilm-tf and AllenNLP can also read if it has no dictionaries."""
-        of_own = self.dictionaries
-        return {
+        content: dict[str, Any] = {
             "lstm": {
                 "use_skip_connections": self.residual,
                 "projection_dim": self.projection_dim,
@@ -151,11 +148,17 @@ class BilmOptions:
                 "filters": [list(pair) for pair in self.filters],
                 "n_highway": self.n_highway,
                 "embedding": {"dim": self.character_dim},
-                "n_characters": N_CHARACTER_IDS if of_own is None else of_own.n_characters,
-                "max_characters_per_token": MAX_CHARACTERS_PER_TOKEN if of_own is None else of_own.max_characters,
+                "n_characters": N_CHARACTER_IDS,
+                "max_characters_per_token": MAX_CHARACTERS_PER_TOKEN,
             },
-            **({} if of_own is None else {"dictionaries": {"n_words": of_own.n_words, "word_dim": of_own.word_dim}}),
         }
+        if (sizes := self.dictionaries) is not None:
+            content["char_cnn"] |= {
+                "n_characters": sizes.n_characters,
+                "max_characters_per_token": sizes.max_characters,
+            }
+            content["dictionaries"] = {"n_words": sizes.n_words, "word_dim": sizes.word_dim}
+        return content
 
     def save(self, options_file: str | PathLike[str]) -> None:
         """Writes an `options.json` atomically."""

@@ -71,16 +71,16 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     """The table for a biLM with these options: one row per parameter."""
     encoder = "character_encoder"
     n_filters, dim, cell_dim = options.n_filters, options.projection_dim, options.cell_dim
-    own, word_dim = options.dictionaries, 0
+    dictionaries, word_dim = options.dictionaries, 0
     characters = f"{encoder}.embedding.weight"
-    if own is None:
+    if dictionaries is None:
         yield WeightName("char_embed", (N_CHARACTER_IDS - 1, options.character_dim), characters, CHARACTERS)
     else:
-        word_dim = own.word_dim
-        if own.n_characters:
-            yield WeightName("char_embed", (own.n_characters, options.character_dim), characters)
-        if own.n_words:
-            yield WeightName("word_embed", (own.n_words, word_dim), f"{encoder}.word_embedding.weight")
+        word_dim = dictionaries.word_dim
+        if dictionaries.n_characters:
+            yield WeightName("char_embed", (dictionaries.n_characters, options.character_dim), characters)
+        if dictionaries.n_words:
+            yield WeightName("word_embed", (dictionaries.n_words, word_dim), f"{encoder}.word_embedding.weight")
     for i, (width, number) in enumerate(options.filters):
         shape = (1, width, options.character_dim, number)
         yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
@@ -108,8 +108,8 @@ def dictionary_names(options: BilmOptions) -> dict[str, str]:
     The datasets of dictionaries in the file, with the names of their states: the keys as UTF-8 bytes, in the order of
     their rows, separated by line feeds.
     """
-    own = options.dictionaries
-    kinds = {} if own is None else {"characters": own.n_characters, "words": own.n_words}
+    dictionaries = options.dictionaries
+    kinds = {} if dictionaries is None else {"characters": dictionaries.n_characters, "words": dictionaries.n_words}
     return {f"dictionaries/{kind}": f"character_encoder.{kind}._extra_state" for kind, size in kinds.items() if size}
 
 

@@ -107,13 +107,13 @@ class BilmLanguageModel(Model):
         if self.training:
             # Both directions together, with the same negatives, so the part of each in the loss is unknown.
             loss = self.softmax(hidden.flatten(0, 1), targets.flatten())
-            of_each = loss.detach().expand(2) / 2
+            losses = loss.detach().expand(2) / 2
             loss = loss / targets.numel()
         else:
             # Shape: (2, n_predictions)
             likelihood = torch.stack([self.softmax.log_likelihood(*pair) for pair in zip(hidden, targets, strict=True)])
-            of_each, loss = -likelihood.sum(1), -likelihood.mean()
-        self._perplexity(of_each, targets.size(1), word_ids)
+            losses, loss = -likelihood.sum(1), -likelihood.mean()
+        self._perplexity(losses, targets.size(1), word_ids)
         return {"loss": loss, "contexts": contexts}
 
     def word_list(self) -> WordList:
