@@ -99,27 +99,6 @@ class TestBidirectionalLayer:
         for clip, values in zip(clips, (memory, torch.cat(outputs)), strict=True):
             assert (values.abs().max().item() == 0.3) == (clip is not None)
 
-    def test_without_clips_they_equal_torch_lstm(self):
-        """Oracle: `torch.nn.LSTM` with `proj_size`, reordered gates, and the forget gate's 1 in the bias."""
-        lstm = random_lstm()
-        theirs = torch.nn.LSTM(3, 5, proj_size=2).double()
-
-        def reordered(weights: torch.Tensor) -> torch.Tensor:
-            i, g, f, o = weights.chunk(4)
-            return torch.cat([i, f, g, o])
-
-        with torch.no_grad():
-            theirs.weight_ih_l0.copy_(reordered(lstm.kernel[:3].T))
-            theirs.weight_hh_l0.copy_(reordered(lstm.kernel[3:].T))
-            theirs.bias_ih_l0.copy_(reordered(lstm.bias + lstm.forget_bias))
-            theirs.bias_hh_l0.zero_()
-            theirs.weight_hr_l0.copy_(lstm.projection.T)
-        (sentences,), initial = random_inputs([lstm], [6, 3, 2])
-        expected, (_, last_memory) = theirs(pack_sequence(sentences), initial)
-        (outputs,), memory = run_lstms([lstm], [sentences], initial)
-        torch.testing.assert_close(torch.cat(outputs), torch.cat(unpack_sequence(expected)))
-        torch.testing.assert_close(memory, last_memory)
-
     @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
     def test_gradients_are_right(self, clips):
         lstms = [random_lstm(0, **clips), random_lstm(1, **clips)]
