@@ -80,7 +80,9 @@ class TestEndInOneLine:
         line = end_of(error)
         assert hint in line
         if page := re.search(r"(docs/\S+\.md)(?:, ([A-Z][a-z ]+))?", line):
-            assert (page[2] or "") in re.findall(r"^#+ (.+)$", (CHECKOUT / page[1]).read_text(), re.MULTILINE) + [""]
+            assert (page[2] or "") in re.findall(
+                r"^(?:#+ |\*\*)([^*.\n]+)", (CHECKOUT / page[1]).read_text(), re.MULTILINE
+            ) + [""]
 
     def test_other_errors_are_raised_unchanged(self, end_of):
         for error in (RuntimeError("broken"), ValueError("of the user's own code")):
