@@ -61,7 +61,7 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
         if all(path.exists() for path in paths.values()):
             continue
         downloads = root / ".downloads" / PurePosixPath(file.url).name
-        archive = cached_path(file.url, cache_dir=downloads)
+        archive = Path(cached_path(file.url, cache_dir=downloads))
         digest = file_digest(archive)
         with open(archive, "rb") as content:
             # A network may answer with its login page.
@@ -71,7 +71,7 @@ def fetch(corpus: Corpus, root: Path) -> list[Path]:
             expected = file.sha256 or "of the data"
             raise ValueError(f"expected the SHA-256 {expected}, got {digest}{' (a web page)' * is_page}: {file.url}")
         for member, path in paths.items():
-            source: Path | zipfile.Path = zipfile.Path(archive, member) if member else Path(archive)
+            source: Path | zipfile.Path = zipfile.Path(archive, member) if member else archive
             path.parent.mkdir(parents=True, exist_ok=True)
             with source.open("rb") as content, atomic_file(path) as temporary, open(temporary, "wb") as target:
                 shutil.copyfileobj(content, target)
