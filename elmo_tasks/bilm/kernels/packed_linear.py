@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 __all__ = [
     "Int8Linear",
@@ -136,6 +136,15 @@ def kernel_name(device: str, precision: str) -> str:
     return f"{precision} by {'onednn' if _is_usable(dtype) else 'torch'}"
 
 
+def _rounded(n_rows: int) -> int:
+    """
+    The number of rows, from 64 on rounded up to a number with five significant bits: at most 6% more. oneDNN compiles
+    a kernel of a fifth of a megabyte for each number and never frees it.
+    """
+    step = 1 << max(0, n_rows.bit_length() - 6 + 1)
+    return n_rows if n_rows <= _ROWS else -(-n_rows // step) * step
+
+
 class PackedLinear:
     """
     `x W^T + b` for a weight that is used many times, without gradients. On a CPU, the weight is packed once for
@@ -158,6 +167,10 @@ class PackedLinear:
         of the result and is allowed only without a bias.
         """
         if self._is_packed:
+            # Steps with addends have as many rows as sentences, so they have few different numbers of rows.
+            n_more = 0 if addend is not None else _rounded(len(inputs)) - len(inputs)
+            if n_more:
+                return _multiply(pad(inputs, (0, 0, 0, n_more)), self._weight, self._bias, None)[: len(inputs)]
             return _multiply(inputs, self._weight, self._bias, addend)
         result = linear(inputs, self._weight, self._bias)
         return result if addend is None else result.add_(addend)
