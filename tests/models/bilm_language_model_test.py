@@ -137,6 +137,12 @@ class TestLossInTraining:
             model(**batch(vocab))["loss"].backward()
             if step == 0:
                 assert [name for name, each in model.named_parameters() if each.grad is None] == []
+                doubled = [2.0 * each.grad for each in model.parameters()]
+                for each in model.parameters():
+                    each.grad.mul_(2.0)
+                assert all(
+                    torch.equal(each.grad, other) for each, other in zip(model.parameters(), doubled, strict=True)
+                )
             optimizer.step()
             if step in (0, 39):
                 model.get_metrics(reset=True)

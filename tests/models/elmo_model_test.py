@@ -72,6 +72,12 @@ class TestElmoInEveryModel:
                 assert parameter.grad is None, name
             elif name not in TASKS[task].unseen:
                 assert parameter.grad.abs().max() > 0, name
+        # Each has an array of its own: gradients are clipped and added up in place.
+        gradients = [parameter.grad for parameter in made.model.parameters() if parameter.grad is not None]
+        doubled = [2.0 * gradient for gradient in gradients]
+        for gradient in gradients:
+            gradient.mul_(2.0)
+        assert all(map(torch.equal, gradients, doubled))
 
     def test_the_bilm_runs_once_per_batch_on_all_sentences(self, make_model, task):
         made = make_model(task, BOTH)

@@ -57,7 +57,8 @@ class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
     def _run_layer(
         words: torch.Tensor, batch: PackedBatch, weight: torch.Tensor, state_weight: torch.Tensor, *biases: torch.Tensor
     ) -> torch.Tensor:
-        return run_layer(LstmCell, words, batch, weight, state_weight, biases[0] + biases[1])
+        # The product gives the second bias a gradient of its own: gradients are clipped and added up in place.
+        return run_layer(LstmCell, words, batch, weight, state_weight, biases[0] + 1.0 * biases[1])
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
         # For sentences of equal length, torch makes one call to oneDNN per direction.
