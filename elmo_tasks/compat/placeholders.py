@@ -43,7 +43,7 @@ def replace_missing_packages(module: str) -> Iterator[None]:
     Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
     torch, `operator torchvision::nms does not exist`), `'fairscale'`, `'boto3'` or `'google.cloud'`.
     Cause: AllenNLP and cached-path import them unconditionally, for images, sharded models and clouds, and twenty
-    packages with them; fairscale is no longer maintained. Now using one names the missing package.
+    packages with them. Whatever uses one of them raises an error that names the package.
     """
     clients = module.startswith("cached_path")
     for package in ("boto3", "google-cloud-storage") if clients else ("torchvision", "fairscale"):

@@ -138,11 +138,13 @@ def kernel_name(device: str, precision: str) -> str:
 
 def _rounded(n_rows: int) -> int:
     """
-    The number of rows, from 64 on rounded up to a number with five significant bits: at most 6% more. oneDNN compiles
+    The number of rows, above 64 rounded up to a number with five significant bits: at most 6% more. oneDNN compiles
     a kernel of a fifth of a megabyte for each number and never frees it.
     """
-    step = 1 << max(0, n_rows.bit_length() - 6 + 1)
-    return n_rows if n_rows <= _ROWS else -(-n_rows // step) * step
+    if n_rows <= _ROWS:
+        return n_rows
+    step = 1 << (n_rows.bit_length() - 5)
+    return -(-n_rows // step) * step
 
 
 class PackedLinear:

@@ -76,8 +76,8 @@ class CarriedStates:
 
     def of_rows(self, rows: torch.Tensor, zero: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """
-        The states of all rows of a batch, in the order of `rows`; those of new rows are zero. `zero` has the zero
-        states, which determine the types and the device: each of shape `(n_lstms, n_rows, dim)`.
+        The states of all rows of a batch, in the order of `rows`; new rows start at zero. The zero states, each of
+        shape `(n_lstms, n_rows, dim)`, determine the types and the device.
         """
         pairs = zip(self._states or zero, zero, strict=True)
         self._states = [pad(old.to(new), (0, 0, 0, max(0, len(rows) - old.size(1)))) for old, new in pairs]
