@@ -52,10 +52,10 @@ models: $(VENV)/.demo  ## train the models in models/ again, and write their car
 	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/python tools/train_models.py
 
 test: install  ## run the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --durations 20
+	$(BIN)/python -m pytest --numprocesses auto --durations 20
 
 test-all: install  ## run all tests, including docs with trainings, the wheel, and more damaged files
-	OMP_NUM_THREADS=1 ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
+	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
 
 check: install docs  ## check format, lint, import contracts, types, documentation, shown results, and size
 	$(BIN)/ruff format --check .

@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import logging
+import os
 import signal
 import sys
 import tarfile
@@ -19,6 +20,9 @@ from tests.paths import FIXTURES, REFERENCE, SHIPPED_BILM, TINY_BILM, TRAINING_C
 if TYPE_CHECKING:
     from elmo_tasks import Elmo
     from tests.task_models import TaskModel
+
+# Models this small have no work to share: threads would wait for each other and take ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A slow machine must not fail tests that draw examples.
 hypothesis.settings.register_profile(

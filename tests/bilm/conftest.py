@@ -1,22 +1,11 @@
 """Fixtures for the tests of the biLM."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from elmo_tasks.bilm import Bilm
 from tests.bilm.helpers import random_bilm, save
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """A biLM this small has no work to share: threads would wait for each other and take ten times as long."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

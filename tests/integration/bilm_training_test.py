@@ -29,12 +29,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     shutil.copytree(FIXTURES / "lm", folder)
     with (FIXTURES / "lm" / "train.txt").open(encoding="utf-8") as lines:
         (folder / "train.txt").write_text("".join(islice(lines, 120)), encoding="utf-8")
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ELMO_TASKS_DATA", str(folder.parent))
         yield
-    torch.set_num_threads(n_threads)
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:

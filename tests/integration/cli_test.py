@@ -47,15 +47,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """A model of this size has no work for more threads, which would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False) -> None:
     params = Params.from_file(str(CONFIG), json.dumps(overrides or {}))
     train_command.train_model(params, str(serialization_dir), recover=recover, return_model=False)
