@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
-from tests.bilm.helpers import SMALL, random_bilm
+from tests.bilm.helpers import SMALL, likelihoods_by_the_formula, random_bilm
 
 # Unlike in our word lists, the special words do not come first.
 WORDS = ["the", "<UNK>", "cat", "</S>", "sat", "<S>", "."]
@@ -27,43 +26,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plain_scores(folder: Path, sentence: list[str]) -> tuple[float, float]:
-    """The sums of the word scores, forward and backward."""
-    forward, backward = plain_word_scores(folder, sentence)
-    return sum(forward), sum(backward)
-
-
-def plain_word_scores(folder: Path, sentence: list[str]) -> list[list[float]]:
-    """From the layers and the softmax that h5py reads. The end is last in forward, the begin first in backward."""
-    bilm, dim = Bilm.from_files(folder / "options.json", folder / "weights.hdf5"), SMALL.projection_dim
-    with h5py.File(folder / "weights.hdf5") as file:
-        weight, bias = (torch.from_numpy(file[f"softmax/{name}"][...]).double() for name in "Wb")
-    numbers = [WORDS.index(word if word in WORDS else "<UNK>") for word in sentence]
-    with torch.no_grad():
-        top, alone = bilm([sentence]).layers[-1][0], bilm.contexts([[]]).hidden
-    forward = zip([alone[0, 0], *top[:, :dim]], [*numbers, WORDS.index("</S>")], strict=True)
-    backward = zip([*top[:, dim:], alone[1, 0]], [WORDS.index("<S>"), *numbers], strict=True)
-    return [
-        [float((weight @ vector.double() + bias).log_softmax(0)[word]) for vector, word in pairs]
-        for pairs in (forward, backward)
-    ]
-
-
 class TestLanguageModel:
     def test_sentences_have_the_likelihood_of_their_words(self, folder):
         scores = list(LanguageModel(folder).score(SENTENCES))
         assert [score.words for score in scores] == SENTENCES
         assert [score.n_unknown for score in scores] == [0, 1, 2]
+        with h5py.File(folder / "weights.hdf5") as file:
+            softmax = tuple(torch.from_numpy(file[f"softmax/{name}"][...]) for name in "Wb")
+        numbers = {word: number for number, word in enumerate(WORDS)}
         for score, sentence in zip(scores, SENTENCES, strict=True):
-            forward, backward = plain_scores(folder, sentence)
-            assert score.forward == pytest.approx(forward, rel=1e-5)
-            assert score.backward == pytest.approx(backward, rel=1e-5)
+            expected = likelihoods_by_the_formula(random_bilm(), softmax, numbers, sentence)
+            assert (score.forward, score.backward) == pytest.approx(expected, rel=1e-5)
 
     def test_batches_do_not_matter(self, folder):
+        """The words are more than a batch has."""
         model = LanguageModel(folder)
-        sentences = [sentence * 400 for sentence in SENTENCES] * 3
-        alone = [next(model.score([sentence])).forward for sentence in sentences]
-        assert [score.forward for score in model.score(sentences)] == pytest.approx(alone, rel=1e-5)
+        alone = [next(model.score([sentence])).forward for sentence in SENTENCES]
+        assert [score.forward for score in model.score(SENTENCES * 1500)] == pytest.approx(alone * 1500, rel=1e-5)
 
     def test_an_error_names_a_file_without_a_matching_softmax(self, folder):
         WordList([*WORDS, "more"]).save(folder / "vocab.txt")

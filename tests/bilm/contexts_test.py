@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.outputs import BilmContexts
-from tests.bilm.helpers import SMALL, batches, random_bilm
+from tests.bilm.helpers import SMALL, batches, lstm_by_the_formula, random_bilm
 
 DIM = SMALL.projection_dim
 BATCH = [["The", "cat", "sat", "."], [], ["cat", "The", "cat"], ["x" * 60]]
@@ -87,16 +87,10 @@ def sentence_ids(words: list[str]) -> torch.Tensor:
 
 
 def lstm(bilm: Bilm, layer: int, inputs: torch.Tensor) -> torch.Tensor:
-    """A layer over one sentence, step by step in each direction, by the formulas of TensorFlow's projected LSTM."""
+    """A layer over one sentence in each direction."""
     outputs = []
     for module, steps in zip((bilm.forward_layers[layer], bilm.backward_layers[layer]), inputs, strict=True):
-        output, memory = torch.zeros(DIM), torch.zeros(SMALL.cell_dim)
-        for step in steps:
-            gates = torch.cat([step, output]) @ module.kernel + module.bias
-            new, candidate, forget, out = gates.chunk(4)
-            memory = (forget + 1).sigmoid() * memory + new.sigmoid() * candidate.tanh()
-            memory = memory.clamp(-SMALL.cell_clip, SMALL.cell_clip)
-            output = (out.sigmoid() * memory.tanh()) @ module.projection
-            output = output.clamp(-SMALL.projection_clip, SMALL.projection_clip)
-            outputs.append(output)
-    return torch.stack(outputs).unflatten(0, (2, -1))
+        parameters = (weight.numpy() for weight in (steps, module.kernel, module.bias, module.projection))
+        output, _ = lstm_by_the_formula(*parameters, (SMALL.cell_clip, SMALL.projection_clip))
+        outputs.append(torch.from_numpy(output).float())
+    return torch.stack(outputs)

@@ -39,6 +39,46 @@ def save(bilm: Bilm, folder: str | Path, **kwargs: torch.dtype) -> tuple[str, st
     return options_file, weight_file
 
 
+def lstm_by_the_formula(
+    inputs: np.ndarray,
+    kernel: np.ndarray,
+    bias: np.ndarray,
+    projection: np.ndarray,
+    clips: tuple[float | None, float | None],
+    before: tuple[np.ndarray | float, np.ndarray | float] = (0.0, 0.0),
+) -> tuple[np.ndarray, np.ndarray]:
+    """Word by word, by the docstring of `ProjectedLstm`: all outputs, and the memory after `before` and the words."""
+    cell_clip, projection_clip = (np.inf if clip is None else clip for clip in clips)
+    output, memory = (np.zeros(n) + values for n, values in zip(projection.shape[::-1], before, strict=True))
+    outputs = []
+    for word in inputs:
+        i, g, f, o = np.split(np.concatenate([word, output]) @ kernel + bias, 4)
+        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f + 1, o))
+        memory = np.clip(f * memory + i * np.tanh(g), -cell_clip, cell_clip)
+        output = np.clip((o * np.tanh(memory)) @ projection, -projection_clip, projection_clip)
+        outputs.append(output)
+    return np.stack(outputs), memory
+
+
+def likelihoods_by_the_formula(
+    bilm: Bilm, softmax: tuple[torch.Tensor, torch.Tensor], numbers: dict[str, int], sentence: list[str]
+) -> tuple[float, float]:
+    """
+    The log-likelihood of a sentence in each direction, by weight and bias of a softmax over the words of `numbers`. The
+    first word is predicted from only the boundary, with the vector of an empty sentence.
+    """
+    weight, bias = (tensor.double() for tensor in softmax)
+    words, dim = [numbers.get(word, numbers["<UNK>"]) for word in sentence], bilm.options.projection_dim
+    with torch.no_grad():
+        top, alone = bilm([sentence]).layers[-1][0], bilm.contexts([[]]).hidden
+    forward = zip([alone[0, 0], *top[:, :dim]], [*words, numbers["</S>"]], strict=True)
+    backward = zip([*top[:, dim:], alone[1, 0]], [numbers["<S>"], *words], strict=True)
+    sums = []
+    for pairs in (forward, backward):
+        sums.append(sum(float((weight @ each.double() + bias).log_softmax(0)[word]) for each, word in pairs))
+    return sums[0], sums[1]
+
+
 def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
     """Shape `(n_layers, n_words, dim)`, from a batch of only this sentence."""
     return np.stack([layer[0].numpy() for layer in bilm([sentence]).layers])

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary
 from elmo_tasks.data.lm_data_loader import batch_tensors
 from elmo_tasks.models import BilmLanguageModel, DistilledLanguageModel
 from elmo_tasks.modules import PretrainedTransformer, TransformerIndexer
+from tests.bilm.helpers import likelihoods_by_the_formula
 
 OPTIONS = BilmOptions(
     cell_dim=12,
@@ -52,40 +54,15 @@ def batch(vocab: Vocabulary, sentences: list[str] = SENTENCES) -> dict[str, torc
     return batch_tensors(sentences, vocab.get_token_to_index_vocabulary("lm"))
 
 
-def plain_likelihoods(model: BilmLanguageModel, sentence: str) -> tuple[float, float]:
-    """
-    Word by word, from the top layer of the sentence. The first word is predicted from only
-    the boundary, with the vector of an empty sentence.
-    """
-    numbers = model.vocab.get_token_to_index_vocabulary("lm")
-    words = [numbers.get(word, numbers["<UNK>"]) for word in sentence.split()]
-    dim = OPTIONS.projection_dim
-    weight, bias = model.softmax.state_dict()["weight"].double(), model.softmax.state_dict()["bias"].double()
-    with torch.no_grad():
-        top = model.bilm([sentence.split()]).layers[-1][0]
-        alone = model.bilm.contexts([[]]).hidden
-        forward = [alone[0, 0], *top[:, :dim]]
-        backward = [*top[:, dim:], alone[1, 0]]
-    results = []
-    for vectors, targets in (
-        (forward, [*words, numbers["</S>"]]),
-        (backward, [numbers["<S>"], *words]),
-    ):
-        total = 0.0
-        for vector, target in zip(vectors, targets, strict=True):
-            logits = weight @ vector.double() + bias
-            total += float(logits[target] - logits.exp().sum().log())
-        results.append(total)
-    return results[0], results[1]
-
-
 class TestLossInEvaluation:
     @pytest.mark.parametrize("softmax", ["full", "sampled"])
     def test_it_matches_a_plain_loop(self, vocab, softmax):
         """Compared with a float64 loop over sentences and words."""
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
-        expected = torch.tensor([plain_likelihoods(model, sentence) for sentence in SENTENCES])
+        softmax, numbers = model.softmax.state_dict(), vocab.get_token_to_index_vocabulary("lm")
+        of_sentence = partial(likelihoods_by_the_formula, model.bilm, (softmax["weight"], softmax["bias"]), numbers)
+        expected = torch.tensor([of_sentence(sentence.split()) for sentence in SENTENCES])
         n_predictions = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
         assert output["loss"].item() == pytest.approx(-expected.sum().item() / (2 * n_predictions), rel=1e-5)
         metrics = model.get_metrics(reset=True)

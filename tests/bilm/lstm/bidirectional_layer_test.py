@@ -7,6 +7,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+from tests.bilm.helpers import lstm_by_the_formula
 
 
 def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
@@ -39,29 +40,6 @@ def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
     return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs], memories
 
 
-def by_the_formula(lstm: ProjectedLstm, sentence, output, memory):
-    """One sentence, word by word, by the formula in the docstring of `ProjectedLstm`, in NumPy only."""
-
-    def sigmoid(x):
-        return 1 / (1 + np.exp(-x))
-
-    kernel, bias, projection = (p.detach().numpy() for p in (lstm.kernel, lstm.bias, lstm.projection))
-    c, n = len(projection), len(sentence)
-    w_x, w_h = kernel[: sentence.shape[1]], kernel[sentence.shape[1] :]
-    outputs = np.zeros((n, projection.shape[1]))
-    for t in range(n):
-        gates = sentence[t] @ w_x + output @ w_h + bias
-        i, g, f, o = gates[:c], gates[c : 2 * c], gates[2 * c : 3 * c], gates[3 * c :]
-        memory = sigmoid(f + 1) * memory + sigmoid(i) * np.tanh(g)
-        if lstm.cell_clip is not None:
-            memory = np.minimum(np.maximum(memory, -lstm.cell_clip), lstm.cell_clip)
-        output = (sigmoid(o) * np.tanh(memory)) @ projection
-        if lstm.projection_clip is not None:
-            output = np.minimum(np.maximum(output, -lstm.projection_clip), lstm.projection_clip)
-        outputs[t] = output
-    return outputs, memory
-
-
 CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
 
 
@@ -85,8 +63,10 @@ class TestBidirectionalLayer:
             outputs, memories = run_lstms(lstms, sentences, initial)
         assert outputs[0][0].requires_grad == with_gradients
         for index, lstm in enumerate(lstms):
+            parameters = [weight.detach().numpy() for weight in (lstm.kernel, lstm.bias, lstm.projection)]
             for row, sentence in enumerate(sentences[index]):
-                expected = by_the_formula(lstm, sentence.numpy(), *(part[index, row].numpy() for part in initial))
+                before = tuple(part[index, row].numpy() for part in initial)
+                expected = lstm_by_the_formula(sentence.numpy(), *parameters, (cell_clip, projection_clip), before)
                 for our, plain in zip((outputs[index][row], memories[index, row]), expected, strict=True):
                     np.testing.assert_allclose(our.detach().numpy(), plain, rtol=0, atol=1e-12)
 
