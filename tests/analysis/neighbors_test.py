@@ -6,7 +6,6 @@ import pytest
 from elmo_tasks import Elmo
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
 from elmo_tasks.analysis.neighbors import Query
-from tests.paths import TINY_BILM
 
 SENTENCES = [
     *(["They", "play", "football", "on", f"day{n}"] for n in range(6)),
@@ -16,11 +15,6 @@ SENTENCES = [
     ["She", "sat", "on", "the", "river", "bank", "."],
 ]
 QUERY = Query(["They", "play", "tennis", "."], 1)
-
-
-@pytest.fixture(scope="module")
-def elmo() -> Elmo:
-    return Elmo.from_pretrained(TINY_BILM)
 
 
 def best_by_numpy(elmo: Elmo, query: Query, layer: int) -> list[tuple[float, str, int]]:

@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_tasks import Elmo
 from elmo_tasks.analysis.word_senses import (
     AnsweredSet,
     SenseVectors,
@@ -13,7 +12,6 @@ from elmo_tasks.analysis.word_senses import (
     scores_of,
 )
 from elmo_tasks.analysis.wsd_corpus import WsdCorpus, WsdInstance
-from tests.paths import TINY_BILM
 
 SENSES = ["play%1:10:01::", "play%2:33:00::", "play%2:36:01::", "play%2:40:00::"]
 
@@ -84,10 +82,6 @@ class TestSenseVectors:
 
 
 class TestWordSenses:
-    @pytest.fixture(scope="class")
-    def elmo(self) -> Elmo:
-        return Elmo.from_pretrained(TINY_BILM, device="cpu")
-
     @pytest.fixture(scope="class")
     def training(self, fixtures_root: Path) -> WsdCorpus:
         (training,) = WsdCorpus.find(fixtures_root / "wsd" / "train")

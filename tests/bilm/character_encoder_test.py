@@ -64,28 +64,6 @@ class TestCharacterEncoder:
             expected = by_the_formula(encoder, options, character_ids)
             torch.testing.assert_close(encoder(character_ids), expected, rtol=0, atol=1e-10)
 
-    def test_a_window_of_only_padding_counts_in_the_maximum(self):
-        """A filter that responds only to padding has its maximum at a window without letters."""
-        options = dataclasses.replace(SMALL, character_dim=1, filters=((3, 1),), n_highway=0, projection_dim=1)
-        encoder = random_encoder(options)
-        with torch.no_grad():
-            encoder.embedding.weight.fill_(-1.0)
-            encoder.embedding.weight[261] = 1.0
-            for convolution in encoder.convolutions:
-                convolution.weight.fill_(1.0)
-                convolution.bias.zero_()
-            encoder.projection.weight.fill_(1.0)
-            encoder.projection.bias.zero_()
-        # 44 bytes and two markers leave four columns of padding, 46 leave two, 48 none.
-        sentence = ["a", "b" * 44, "c" * 45, "d" * 46, "e" * 47, "f" * 48]
-        for words_together in ([word] for word in sentence):
-            character_ids = BYTES.batch([words_together])
-            n_padding = int((character_ids == 261).sum())
-            expected = max(0, 2 * min(n_padding, 3) - 3)
-            assert encoder(character_ids).item() == expected
-        together = encoder(BYTES.batch([sentence])).flatten().tolist()
-        assert together == [3.0, 3.0, 3.0, 1.0, 0.0, 0.0]
-
     @pytest.mark.parametrize("with_gradients", [False, True])
     def test_more_words_than_one_chunk(self, with_gradients):
         """600 distinct words of 1 to 60 bytes are encoded in chunks of 256, sorted by length."""

@@ -10,9 +10,3 @@ class TestProjectedLstm:
             bound = (6 / sum(weight.shape)) ** 0.5
             assert bound * 0.9 < weight.abs().max().item() <= bound
         assert set(lstm.state_dict()) == {"kernel", "bias", "projection"}
-
-    def test_the_forget_gate_bias_includes_the_one(self):
-        lstm = ProjectedLstm(input_dim=3, cell_dim=2, projection_dim=4)
-        kernel, bias, projection = lstm.recurrent_parameters()
-        assert bias.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]
-        assert kernel is lstm.kernel and projection is lstm.projection
