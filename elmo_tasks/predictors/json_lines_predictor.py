@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any, ClassVar, Literal, Optional
@@ -99,6 +99,10 @@ class JsonLinesPredictor(Predictor):
         """The prediction of a line, from those of its instances."""
         return outputs[0] if outputs else copy.deepcopy(self.without_words)
 
+    def brief(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        """What `plain` needs of `joined`, where the whole would grow with the square of a long line."""
+        return self.joined(parsed, outputs)
+
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         """Completes the model's prediction."""
         return output
@@ -115,7 +119,7 @@ class JsonLinesPredictor(Predictor):
         """The plain result of each input, which is its texts and its lines. Lines of several inputs share batches."""
         inputs = iter(inputs)
         while some := list(_with_lines(inputs, _LINES_AT_ONCE)):
-            predictions = iter(self.predict_batch_json(list(chain.from_iterable(lines for _, lines in some))))
+            predictions = iter(self._predicted(list(chain.from_iterable(lines for _, lines in some)), self.brief))
             for texts, lines in some:
                 yield self.plain(list(islice(predictions, len(lines))), *texts)
 
@@ -135,6 +139,9 @@ class JsonLinesPredictor(Predictor):
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         lines = list(map(_as_object, [inputs] if isinstance(inputs, str) else inputs))
+        return self._predicted(lines, self.joined)
+
+    def _predicted(self, lines: list[JsonDict], join: Callable[[Any, list[JsonDict]], JsonDict]) -> list[JsonDict]:
         # The error of a line instead of what it means, if the predictor keeps going.
         parsed, errors = [], {}
         for number, line in enumerate(lines):
@@ -147,7 +154,7 @@ class JsonLinesPredictor(Predictor):
         instances = self.instances_of(parsed)
         outputs = iter(self.predict_batch_instance(list(chain.from_iterable(instances))))
         pairs = zip(parsed, instances, strict=True)
-        found = iter([self.joined(each, list(islice(outputs, len(of_line)))) for each, of_line in pairs])
+        found = iter([join(each, list(islice(outputs, len(of_line)))) for each, of_line in pairs])
         return [
             errors[number] if number in errors else next(found) | {key: line[key] for key in _IDS if key in line}
             for number, line in enumerate(lines)

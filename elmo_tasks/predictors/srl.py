@@ -122,6 +122,10 @@ class SrlPredictor(TaggingPredictor):
         whole: JsonDict = {"words": words, "verbs": [_in_sentence(output, words) for output in outputs]}
         return whole | pieces_of(parsed.pieces)
 
+    def brief(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+        # Without a tag for each verb and each word of the sentence.
+        return {"verbs": outputs}
+
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
         verbs = chain.from_iterable(prediction["verbs"] for prediction in predictions)
         # An auxiliary has no roles but itself.

@@ -140,6 +140,12 @@ class TestLongSentences:
             assert max(longest) == 96 and spans[-1]["end"] > 1000
             assert all(text[span["start"] : span["end"]] == span["text"] for span in spans)
 
+    def test_plain_results_need_no_tags_for_each_word_and_verb(self, trained, monkeypatch):
+        seen = []
+        monkeypatch.setattr(trained["srl"].predictor, "plain", lambda predictions, text: seen.extend(predictions))
+        trained["srl"](" ".join(["she beat René"] * 100))
+        assert {len(verb["tags"]) for verb in seen[0]["verbs"]} == {96, 12}
+
     def test_a_prediction_has_all_words_and_the_pieces(self, trained):
         words = ["she", "beat", ","] * 100
         for task in ("ner", "srl"):
