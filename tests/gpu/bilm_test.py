@@ -104,7 +104,7 @@ class TestTraining:
             softmax = LmSoftmax(400, OPTIONS.projection_dim).to(next(bilm.parameters()))
             optimizer = torch.optim.SGD([*bilm.parameters(), *softmax.parameters()], lr=0.01)
             for _ in range(2):
-                contexts = bilm.contexts(BATCHES["long"])
+                contexts = bilm.contexts(BATCHES["many"])
                 loss = softmax(contexts.hidden.flatten(0, 1), contexts.targets.flatten() % 400)
                 losses.append(loss.item() / contexts.targets.numel())
                 optimizer.zero_grad()

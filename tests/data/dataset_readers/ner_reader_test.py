@@ -42,11 +42,6 @@ class TestNerReader:
         lines = [f"{word} {middle}{tag}" for word, tag in zip(WORDS, SCHEMES[scheme], strict=True)]
         assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
 
-    @pytest.mark.parametrize(("scheme", "second"), [("IOB1", "B-LOC"), ("BIO", "B-LOC")])
-    def test_adjacent_entities_of_one_type_stay_separate(self, path, scheme, second):
-        first = {"IOB1": "I-LOC", "BIO": "B-LOC"}[scheme]
-        assert read(path, f"Paris {first}\nRome {second}\n") == [(["Paris", "Rome"], ["U-LOC", "U-LOC"])]
-
     def test_the_spans_match_allennlps(self, fixtures_root):
         import allennlp_models.tagging  # noqa: F401
 
