@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
@@ -49,8 +49,8 @@ def both(tmp_path_factory):
 
 
 def reset(ours, theirs) -> None:
-    ours.reset_states()
-    theirs._elmo_lstm.reset_states()
+    for module in (ours, *theirs.modules()):
+        getattr(module, "reset_states", bool)()
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ class TestBilm:
         bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM), stateful=True).requires_grad_(False)
         theirs = _ElmoBiLm(*save(bilm, tmp_path)).double()
         bilm.double()
-        for index in range(6):
+        for index in range(3):
             character_ids = BYTES.batch(news[3 * index : 3 * index + 3])
             with torch.no_grad():
                 assert_layers_equal(bilm(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-10)
@@ -156,22 +156,15 @@ class TestStatelessBilm:
 class TestStatefulBilm:
     @settings(max_examples=25)
     @given(st.lists(batches(5), min_size=2, max_size=5))
+    # Rows 1 to 3 are missing from some batches, and one has only empty sentences.
+    @example([[BATCH[row % 4][:n_rows] for row in range(n_rows)] for n_rows in (2, 4, 1, 1, 3, 4, 5)])
+    @example([BATCH, [[], []], BATCH])
     def test_it_equals_allennlp_batch_after_batch(self, both, sequence):
         ours, theirs = both
         reset(ours, theirs)
         for sentences in sequence:
             character_ids = BYTES.batch(sentences)
             assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
-
-    def test_it_equals_allennlp_where_rows_are_missing_for_some_batches(self, both):
-        """Rows 1 to 3 are missing from some batches, and every other batch has only empty sentences."""
-        ours, theirs = both
-        reset(ours, theirs)
-        for n_rows in (2, 4, 1, 1, 3, 4, 5):
-            character_ids = BYTES.batch([BATCH[i % 4][:n_rows] for i in range(n_rows)])
-            assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
-            character_ids = torch.zeros(n_rows, 0, 50, dtype=torch.int64)
-            ours(character_ids), theirs(character_ids)
 
     def test_it_remembers_until_it_is_reset(self):
         stateless, stateful = random_bilm(), random_bilm(stateful=True)
@@ -217,16 +210,18 @@ class TestDegenerateInput:
         assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
 
     @pytest.mark.parametrize(
-        ("ids", "found"),
+        ("call", "found"),
         [
-            (torch.ones(2, 3, 49, dtype=torch.int64), r"\(2, 3, 49\)"),
-            (BYTES.batch([["a"] * 3, ["b"]]).flip(1), "sentence 1"),
+            (lambda bilm: bilm(torch.ones(2, 3, 49, dtype=torch.int64)), r"\(2, 3, 49\)"),
+            (lambda bilm: bilm(BYTES.batch([["a"] * 3, ["b"]]).flip(1)), "sentence 1"),
+            (lambda _: Bilm(SMALL, precision="int8").requires_grad_()(BATCH), "int8"),
+            (lambda _: Bilm(SMALL, precision="int8").to("meta")(BATCH), "int8"),
+            (lambda _: Bilm(SMALL, precision="fp16"), "fp16"),
         ],
-        ids=["shape", "padding-first"],
     )
-    def test_invalid_ids_are_refused(self, bilm, ids, found):
+    def test_an_error_names_what_is_wrong(self, bilm, call, found):
         with pytest.raises(ValueError, match=found):
-            bilm(ids)
+            call(bilm)
 
 
 class TestPrecision:
@@ -255,15 +250,6 @@ class TestPrecision:
             for alone, together in zip(near([sentence]).layers, found.layers, strict=True):
                 torch.testing.assert_close(alone[0], together[row, : len(sentence)], rtol=0.0, atol=1e-3)
 
-    @pytest.mark.parametrize(
-        "change",
-        [lambda bilm: bilm.requires_grad_(), lambda bilm: bilm.to("meta")],
-        ids=["trained", "device"],
-    )
-    def test_int8_is_for_a_frozen_bilm_on_a_cpu(self, change):
-        with pytest.raises(ValueError, match="int8"):
-            change(Bilm(SMALL, precision="int8"))(BATCH)
-
     @pytest.mark.parametrize("instructions", ["bf16", "vnni", "avx512", "avx2", "default"])
     @pytest.mark.parametrize("is_large", [False, True])
     def test_auto_is_the_fastest_and_what_is_slower_is_said(self, monkeypatch, caplog, instructions, is_large):
@@ -283,10 +269,6 @@ class TestPrecision:
         trained, exact = Bilm(SMALL, precision="auto"), Bilm(SMALL)
         exact.load_state_dict(trained.state_dict())
         assert_same(trained(BATCH).layers, exact(BATCH).layers)
-
-    def test_an_unknown_precision_is_refused(self):
-        with pytest.raises(ValueError, match="fp16"):
-            Bilm(SMALL, precision="fp16")
 
     def test_a_frozen_bilm_does_not_follow_autocast(self):
         bilm = random_bilm()
@@ -330,8 +312,7 @@ class TestTraining:
         new = random_bilm(bilm.options)
         new.load_state_dict(bilm.state_dict())
         with torch.no_grad():
-            for found, expected in zip(bilm(BATCH).layers, new(BATCH).layers, strict=True):
-                assert torch.equal(found, expected)
+            assert_same(bilm(BATCH).layers, new(BATCH).layers)
 
     def test_gradients_equal_allennlps(self, tmp_path):
         """AllenNLP transposes matrices, orders gates i, f, g, o, and negates the carry gates."""

@@ -1,5 +1,3 @@
-"""Tests of document vectors."""
-
 import itertools
 from functools import partial
 
@@ -28,11 +26,6 @@ class TestEmbedDocuments:
             expected = np.concatenate(elmo.embed([*document, []], layers=layers), -2)
             assert array.shape == expected.shape
             np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
-
-    @pytest.mark.parametrize(("documents", "names"), [({"text": ["a b"]}, "table"), (["a", float("nan")], "nan")])
-    def test_an_error_names_bad_input(self, elmo, documents, names):
-        with pytest.raises(ValueError, match=names):
-            elmo.embed_documents(documents)
 
     def test_a_whole_document_is_one_sequence(self, elmo):
         found = elmo.embed_documents(DOCUMENTS, whole=True)

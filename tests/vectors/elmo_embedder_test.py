@@ -93,8 +93,3 @@ class TestThePackage:
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path))
         shutil.copytree(TINY_BILM, tmp_path / "original")
         assert ElmoEmbedder().elmo_bilm.options == Elmo.from_pretrained(TINY_BILM).bilm.options
-
-
-def test_a_string_is_not_a_list_of_words(embedder):
-    with pytest.raises(ValueError, match="The cat"):
-        embedder.embed_sentence("The cat")

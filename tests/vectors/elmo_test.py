@@ -1,5 +1,3 @@
-"""Tests of `Elmo`."""
-
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
@@ -140,5 +138,6 @@ class TestFromPretrained:
     ],
 )
 def test_an_error_names_bad_input(elmo, sentences, arguments, names):
-    with pytest.raises(ValueError, match=names):
-        elmo.embed(sentences, **arguments)
+    for embed in (elmo.embed, elmo.embed_documents) if names in ("table", "nan") else (elmo.embed,):
+        with pytest.raises(ValueError, match=names):
+            embed(sentences, **arguments)
