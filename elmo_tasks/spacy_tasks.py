@@ -28,23 +28,21 @@ _SENTENCE_RULE = Sentencizer()
 
 class TaskComponent(FilesAsBytes):
     """
-    Adds what a trained model predicts to the documents of a pipeline. This class, the component `elmo_task`, is for
-    your own tasks: `doc._.results[name]` is the plain result of the model's predictor.
+    Adds what a trained model predicts to the documents of a pipeline. This class, the component `elmo_task`,
+    is for your own tasks: `doc._.results[name]` is the plain result of the model's predictor.
 
     The tokens of a `Doc` are used as they are, normalised to NFC, without white space. So are its sentences; a `Doc`
     without sentence boundaries is split by the rule of spaCy's `sentencizer`, as a text is, and not changed.
 
     # Parameters
 
-    nlp
-        The pipeline, which spaCy passes to every factory.
-    name
-        Its name in the pipeline.
+    nlp, name
+        The pipeline and the name in it, which spaCy passes to every factory.
     model
         See `TrainedTask`. The model is loaded on first use.
     save_weights
-        Whether `nlp.to_disk` and `nlp.to_bytes` write the model, which `spacy.load` then needs. `False`: they write
-        only the name, `model`. A biLM that is included in this package is not written.
+        Whether `nlp.to_disk` and `nlp.to_bytes` write the model, which `spacy.load` then needs. `False`: they
+        write only the name, `model`. A biLM that is included in this package is not written.
     """
 
     def __init__(
@@ -61,14 +59,12 @@ class TaskComponent(FilesAsBytes):
 
     @property
     def task(self) -> "TrainedTask":
-        """The model, loaded on first use."""
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         if self._task is None:
             self._task = self._class(self.model)
         return self._task
 
     def __call__(self, doc: Doc) -> Doc:
-        """Annotates a document."""
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
@@ -85,7 +81,6 @@ class TaskComponent(FilesAsBytes):
         doc._.results = {**doc._.results, self.name: result}
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Copies the model to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
         target = Path(path).resolve() / "model"
         if self.save_weights and self.task.path.resolve() != target:
             # Of an earlier call.
@@ -93,7 +88,6 @@ class TaskComponent(FilesAsBytes):
             self.task.save(target)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """Reads what `to_disk` wrote."""
         if self.save_weights:
             self._task = self._class(Path(path) / "model")
         return self
@@ -162,8 +156,8 @@ class SrlComponent(TaskComponent):
 
 class CorefComponent(TaskComponent):
     """
-    Sets `doc.spans["coref_clusters_1"]` and so on, the mentions of each chain with its number as their label, and
-    `doc._.resolved`, the text with pronouns replaced.
+    Sets `doc.spans["coref_clusters_1"]` and so on, the mentions of each chain with its number as their label,
+    and `doc._.resolved`, the text with pronouns replaced.
     """
 
     def annotate(self, doc: Doc, result: Any) -> None:

@@ -3,6 +3,7 @@
 import shutil
 import weakref
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, Self
@@ -16,17 +17,14 @@ from elmo_tasks.vectors.elmo import Elmo, Precision
 
 __all__ = ["FilesAsBytes", "PipelineBilm", "sentences_in", "with_white_space"]
 
-_FILES = ("options.json", "weights.hdf5")
-
 
 class FilesAsBytes:
-    """A part of a pipeline whose bytes are its files."""
+    """A part of a pipeline, with bytes that are its files, and the rest in spaCy's config."""
 
     to_disk: Any
     from_disk: Any
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The files that `to_disk` writes."""
         with TemporaryDirectory() as name:
             folder = Path(name)
             self.to_disk(folder)
@@ -35,7 +33,6 @@ class FilesAsBytes:
         return content
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
-        """Reads what `to_bytes` returned."""
         # Kept, because processes of `nlp.pipe` and `to_disk` read the files of a task again.
         folder = mkdtemp()
         weakref.finalize(self, shutil.rmtree, folder)
@@ -48,41 +45,32 @@ class FilesAsBytes:
 
 
 class PipelineBilm(FilesAsBytes):
-    """
-    A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off. For the others, see
-    `Elmo.from_pretrained`.
-    """
+    """A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off."""
 
     def __init__(
         self, bilm: str, *, save_weights: bool, device: str | None, precision: Precision | None = None
     ) -> None:
         self.bilm = bilm
         self.save_weights = save_weights
-        self._device = device
-        self._precision = precision
+        self._load = partial(Elmo.from_pretrained, device=device, precision=precision)
         self._elmo: Elmo | None = None
 
     @property
     def elmo(self) -> Elmo:
-        """The biLM, loaded on first use."""
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         if self._elmo is None:
-            self._elmo = Elmo.from_pretrained(self.bilm, device=self._device, precision=self._precision)
+            self._elmo = self._load(self.bilm)
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Writes the weights to a folder, unless `save_weights` is off; the rest is in spaCy's config."""
         if self.save_weights:
             folder = Path(path)
             folder.mkdir(parents=True, exist_ok=True)
-            self.elmo.bilm.save(*(folder / file for file in _FILES))
+            self.elmo.bilm.save(folder / "options.json", folder / "weights.hdf5")
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        """Reads what `to_disk` wrote."""
         if self.save_weights:
-            self._elmo = Elmo.from_files(
-                *(Path(path) / file for file in _FILES), device=self._device, precision=self._precision
-            )
+            self._elmo = self._load(path)
         return self
 
 

@@ -19,9 +19,6 @@ __all__ = ["ElmoComponent"]
 
 # spaCy's key format for extension attributes, so tools that list these attributes find it.
 _KEY = ("._.", "elmo", None, None)
-_REMEDY = (
-    "run a pipeline with 'elmo' at its end (make_doc, as_doc, from_docs and a DocBin without user data keep no vectors)"
-)
 
 
 class ElmoComponent(PipelineBilm):
@@ -29,30 +26,26 @@ class ElmoComponent(PipelineBilm):
     Sets `token._.elmo`, `span._.elmo` and `doc._.elmo` in the documents of a pipeline. The vectors are in
     `doc.user_data`, which spaCy copies, writes to files and sends between processes.
 
-    A `Doc` is embedded sentence by sentence if a parser or a `sentencizer` before this component has set sentence
-    boundaries; otherwise as one sentence. Words are normalised to NFC. White space is not embedded; its vectors are
-    zero.
+    A `Doc` is embedded sentence by sentence if a parser or a `sentencizer` before this component has set
+    sentence boundaries; otherwise as one sentence. Words are normalised to NFC. White space is not embedded;
+    its vectors are zero.
 
     # Parameters
 
-    nlp
-        The pipeline, which spaCy passes to every factory.
-    name
-        Its name in the pipeline.
-    bilm
-        A name or a folder: see `Elmo.from_pretrained`. The biLM is loaded on first use.
-    device, precision
-        See `Elmo.from_pretrained`.
+    nlp, name
+        The pipeline and the name in it, which spaCy passes to every factory.
+    bilm, device, precision
+        See `Elmo.from_pretrained`. The biLM is loaded on first use.
     layers, weights, gamma, batch_tokens
         See `Elmo.embed_iter`.
     pool
         One vector for a span or a document: see `pooled`. `None`: one per token, of shape `(n_tokens, dim)`.
     similarity
-        Whether `similarity` and `vector` of tokens, spans and documents use ELMo's vectors too. spaCy does not save
-        hooks: a `Doc` read from a file has spaCy's own `similarity`.
+        Whether `similarity` and `vector` of tokens, spans and documents use ELMo's vectors too. spaCy does
+        not save hooks: a `Doc` read from a file has spaCy's own `similarity`.
     save_weights
-        Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, which `spacy.load` then needs. `False`: they write
-        only the name, `bilm`.
+        Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, which `spacy.load` then needs. `False`:
+        they write only the name, `bilm`.
     """
 
     def __init__(
@@ -82,13 +75,12 @@ class ElmoComponent(PipelineBilm):
             warnings.warn("a pipeline with two components 'elmo': '._.elmo' has the vectors of the last", stacklevel=2)
 
     def __call__(self, doc: Doc) -> Doc:
-        """Embeds a document."""
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
         """
-        Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy passes, is
-        ignored. About eight batches of `batch_tokens` and one document are in memory.
+        Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy
+        passes, is ignored. About eight batches of `batch_tokens` and one document are in memory.
         """
         groups = ((doc, sentences_in(doc)) for doc in stream)
         for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._options), groups):
@@ -118,10 +110,10 @@ def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
     user_data: dict[Any, Any] = item.doc.user_data
     pool, vectors = user_data.get(_KEY, (None, None))
     if vectors is None or vectors.shape[-2] != len(item.doc):
-        problem = (
-            "a Doc without vectors of 'elmo'" if vectors is None else "tokens that were merged or split after 'elmo'"
+        raise ValueError(
+            "a Doc without vectors of 'elmo', or with tokens merged or split after it: run a pipeline with 'elmo' "
+            "at its end (make_doc, as_doc, from_docs and a DocBin without user data keep no vectors)"
         )
-        raise ValueError(f"{problem}: {_REMEDY}")
     if isinstance(item, Token):
         token: np.ndarray = vectors[..., item.i, :]
         return token

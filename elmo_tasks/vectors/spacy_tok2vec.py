@@ -20,6 +20,10 @@ from elmo_tasks.vectors.spacy_bilm import PipelineBilm, sentences_in, with_white
 __all__ = ["elmo_tok2vec"]
 
 _LONG_SENTENCE = 200
+_LONG_WARNING = (
+    f"a sentence of the training data has more than {_LONG_SENTENCE} words: ELMo reads a document without sentence "
+    "boundaries as one sentence (see `spacy convert -n 1` and annotating_components)"
+)
 
 
 def elmo_tok2vec(
@@ -43,15 +47,15 @@ def elmo_tok2vec(
         `"mix"` mixes all layers, `"top"` uses only the highest, and a number only that layer (0 is the
         context-insensitive one). A single layer is still scaled by `gamma`.
     width
-        The width of the vectors, by a maxout layer with layer normalisation: in `spacy.Tok2Vec.v2`, the width of its
-        `encode`. `None`: no such layer.
+        The width of the vectors, by a maxout layer with layer normalisation: in `spacy.Tok2Vec.v2`, the width
+        of its `encode`. `None`: no such layer.
     embed
         A trainable embedding of the tokens, such as `spacy.MultiHashEmbed.v2`, whose vectors are concatenated.
     save_weights
         Whether the trained pipeline contains the biLM. `False`: only the name, `bilm`.
     cache_gb
-        Memory for the layers of sentences, so that training computes them once. 0: they are computed in each epoch, as
-        in a pipeline where this layer is in `frozen_components`.
+        Memory for the layers of sentences, so that training computes them once. 0: they are computed in each
+        epoch, as in a pipeline where this layer is in `frozen_components`.
     """
     elmo: Model[list[Doc], list[Floats2d]] = Model(
         "elmo",
@@ -82,11 +86,7 @@ class _FrozenBilm(PipelineBilm, Shim):
         self._is_training |= is_train
         groups = [(doc, sentences_in(doc)) for doc in docs]
         if is_train and any(len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences):
-            warnings.warn(
-                f"a sentence of the training data has more than {_LONG_SENTENCE} words: ELMo reads a document without "
-                "sentence boundaries as one sentence (see `spacy convert -n 1` and annotating_components)",
-                stacklevel=2,
-            )
+            warnings.warn(_LONG_WARNING, stacklevel=2)
         return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
 
     def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
