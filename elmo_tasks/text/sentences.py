@@ -22,8 +22,8 @@ _BREAKS = frozenset(";:,–—…)]}，；：、）") | {"...", "--"}
 
 def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]:
     """
-    The words of each sentence of a text: the text is normalised to NFC, then split at blank lines and by spaCy's rule
-    for sentence ends, then into words without white space. Sentences without words are left out.
+    The words of each sentence of a text: the text is normalised to NFC, then split at blank lines and by
+    spaCy's rule for sentence ends, then into words without white space. Sentences without words are left out.
     """
     sentences: list[list[str]] = []
     for paragraph in _BLANK_LINES.split(in_nfc(text)):
@@ -40,15 +40,11 @@ def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]
 
 
 def _sentences_by_spacy(text: str, language: str) -> list[list[str]]:
-    sentences: list[list[str]] = []
     with lock:
         pipeline = pipeline_of(language)
         # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
-        for token in pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text)):
-            if token.is_sent_start:
-                sentences.append([])
-            if not token.is_space:
-                sentences[-1].append(token.text)
+        document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text))
+        sentences = [[token.text for token in sentence if not token.is_space] for sentence in document.sents]
     return list(filter(None, sentences))
 
 
@@ -68,8 +64,8 @@ def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
 
 def pieces(words: Sequence[str], max_words: int = MAX_SENTENCE_WORDS) -> list[range]:
     """
-    The positions of the words of each piece of a sentence. A piece has at most `max_words` words: it ends after the
-    last punctuation in its second half, or has `max_words` words if there is none.
+    The positions of the words of each piece of a sentence. A piece has at most `max_words` words: it ends
+    after the last punctuation in its second half, or has `max_words` words if there is none.
     """
     found = []
     start = 0

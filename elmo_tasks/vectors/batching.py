@@ -31,8 +31,8 @@ def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[l
 
 def batches_by_length(sentences: Sequence[list[str]], batch_tokens: int) -> Iterator[list[int]]:
     """
-    The indices of the sentences of each batch, longest first. A batch has at most `batch_tokens` words, including
-    padding and the two boundaries of each sentence; a longer sentence is a batch by itself.
+    The indices of the sentences of each batch, longest first. A batch has at most `batch_tokens` words,
+    including padding and the two boundaries of each sentence; a longer sentence is a batch by itself.
     """
     lengths = np.array([len(sentence) + 2 for sentence in sentences], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable").tolist()

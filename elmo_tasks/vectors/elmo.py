@@ -49,8 +49,8 @@ class VectorOptions(TypedDict, total=False):
 
 class Elmo:
     """
-    Vectors of words and sentences from a biLM. Each sentence is embedded independently: sentences before it, after it
-    or in the same batch do not change its vectors, except for float32 rounding.
+    Vectors of words and sentences from a biLM. Each sentence is embedded independently: sentences before it,
+    after it or in the same batch do not change its vectors, except for float32 rounding.
 
     # Parameters
 
@@ -87,8 +87,8 @@ class Elmo:
         # Parameters
 
         bilm
-            A name (`"small-open"`, which is included; `"original"` and others, which are downloaded on first use), a
-            folder, an archive, or a repository on the Hugging Face hub: see `pretrained_files`.
+            A name (`"small-open"`, which is included; `"original"` and others, which are downloaded on first
+            use), a folder, an archive, or a repository on the Hugging Face hub: see `pretrained_files`.
         device
             Where to compute. `None`: on the GPU if there is one, else on the CPU.
         precision
@@ -122,8 +122,8 @@ class Elmo:
 
     def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
         """
-        Writes `options.json`, the weights and, if it is missing, a README for the Hugging Face hub. `from_pretrained`
-        loads the folder, and after `hf upload org/name FOLDER` it loads `"org/name"`.
+        Writes `options.json`, the weights and, if it is missing, a README for the Hugging Face hub.
+        `from_pretrained` loads the folder, and after `hf upload org/name FOLDER` it loads `"org/name"`.
         """
         folder = Path(folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -176,14 +176,14 @@ class Elmo:
         output: Literal["numpy", "torch"] = "numpy",
     ) -> Iterator[Any]:
         """
-        The vectors of sentences, one sentence at a time, in their order. Only about eight batches of sentences and
-        their vectors are in memory.
+        The vectors of sentences, one sentence at a time, in their order. Only about eight batches of
+        sentences and their vectors are in memory.
 
         # Parameters
 
         sentences
-            Sentences as lists of words, which are used unchanged, or as strings, which the tokenizer splits into words.
-            A string is one sentence.
+            Sentences as lists of words, which are used unchanged, or as strings, which the tokenizer splits
+            into words. A string is one sentence.
         layers
             `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the
             layers apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
@@ -194,8 +194,8 @@ class Elmo:
         pool
             One vector for each sentence: see `pooled`. `None`: a vector for each word.
         batch_tokens
-            Words per batch, including padding and sentence boundaries. A longer sentence is a batch by itself. `None`:
-            4,096 on a CPU and 16,384 on a GPU.
+            Words per batch, including padding and sentence boundaries. A longer sentence is a batch by
+            itself. `None`: 4,096 on a CPU and 16,384 on a GPU.
         progress
             Whether to show a bar on stderr. `None`: if stderr is a terminal.
         output
@@ -205,8 +205,8 @@ class Elmo:
 
         `Iterator[np.ndarray]`
             The float32 vectors of each sentence, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
-            `layers="all"`, `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps its place:
-            its shape is `(0, dim)`, and with a `pool` its vector is zero.
+            `layers="all"`, `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps
+            its place: its shape is `(0, dim)`, and with a `pool` its vector is zero.
         """
         sentences = _listed(sentences)
         selection = LayerSelection(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
@@ -228,12 +228,12 @@ class Elmo:
         # Parameters
 
         documents
-            Each is a text, which is split into words by the tokenizer and into sentences by spaCy's rule for their
-            ends, or a list of sentences.
+            Each is a text, which is split into words by the tokenizer and into sentences by spaCy's rule for
+            their ends, or a list of sentences.
         whole
-            Whether the biLM reads a document as one sequence, without boundaries between its sentences. Memory grows
-            with the length of the document. The public biLMs were trained on running text, `small-open` on single
-            sentences.
+            Whether the biLM reads a document as one sequence, without boundaries between its sentences.
+            Memory grows with the length of the document. The public biLMs were trained on running text,
+            `small-open` on single sentences.
         **options
             See `embed_iter`. `pool` pools the words of the whole document.
 

@@ -27,8 +27,8 @@ class ElmoEmbedder:
     The layers of a biLM for sentences, with the methods and results of AllenNLP's class of this name (0.3 to 0.9). For
     new code, `Elmo`, which this class calls, is simpler. `elmo_tasks.embed.embed_file` writes files.
 
-    Unlike AllenNLP's class, it keeps no state: earlier sentences do not change its vectors. A sentence without words
-    has an empty float32 array of the biLM's own width.
+    Unlike AllenNLP's class, it keeps no state: earlier sentences do not change its vectors. A sentence
+    without words has an empty float32 array of the biLM's own width.
 
     # Parameters
 
@@ -55,8 +55,8 @@ class ElmoEmbedder:
     @torch.no_grad()
     def batch_to_embeddings(self, batch: Sequence[Sequence[str]]) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The layers of sentences, given as lists of words, of shape `(batch_size, n_layers, timesteps, dim)`, zero where
-        there is no word; and the mask, int64, of shape `(batch_size, timesteps)`.
+        The layers of sentences, given as lists of words, of shape `(batch_size, n_layers, timesteps, dim)`,
+        zero where there is no word; and the mask, int64, of shape `(batch_size, timesteps)`.
         """
         output = self.elmo_bilm(list(map(as_words, batch)))
         # Shape: (batch_size, n_layers, timesteps, dim)

@@ -27,20 +27,17 @@ class LayerSelection:
 
     def __post_init__(self) -> None:
         if self.layers not in ("mix", "all", "top", *range(self.n_layers)):
-            raise ValueError(
-                f"expected layers to be 'mix', 'all', 'top' or from 0 to {self.n_layers - 1}, got {self.layers!r}"
-            )
+            raise ValueError(f"expected layers 'mix', 'all', 'top' or 0 to {self.n_layers - 1}, got {self.layers!r}")
         if self.pool not in (None, *get_args(Pool)):
             raise ValueError(f"expected one of {', '.join(get_args(Pool))} for pool, got {self.pool!r}")
         if self.weights is not None and (self.layers != "mix" or len(self.weights) != self.n_layers):
-            raise ValueError(
-                f"expected {self.n_layers} weights with layers='mix', got {len(self.weights)} with {self.layers!r}"
-            )
+            found = f"{len(self.weights)} with layers={self.layers!r}"
+            raise ValueError(f"expected {self.n_layers} weights with layers='mix', got {found}")
 
     def __call__(self, output: BilmOutput) -> torch.Tensor:
         """
-        Vectors of shape `(batch_size, timesteps, dim)`. A `pool` removes the dimension `timesteps`, and `layers="all"`
-        adds one for the layers: `(batch_size, n_layers, ...)`.
+        Vectors of shape `(batch_size, timesteps, dim)`. A `pool` removes the dimension `timesteps`, and
+        `layers="all"` adds one for the layers: `(batch_size, n_layers, ...)`.
         """
         vectors = self._chosen(output.layers)
         if self.gamma != 1.0:
@@ -72,8 +69,8 @@ def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tenso
     mask
         Boolean, shape `(..., timesteps)`, true where there is a word. All words are before the padding.
     pool
-        `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units of the
-        last word and the backward units of the first, which have each read the whole sentence.
+        `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units
+        of the last word and the backward units of the first, which have each read the whole sentence.
     """
     # Shape: (..., 1)
     lengths = mask.sum(-1, keepdim=True)

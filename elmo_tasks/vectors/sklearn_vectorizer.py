@@ -17,21 +17,19 @@ __all__ = ["ElmoVectorizer"]
 
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
-    Transforms texts into vectors, one per text, in scikit-learn pipelines. There is nothing to fit. The biLM is loaded
-    on first use, and again after unpickling or cloning, which keep only its name.
+    Transforms texts into vectors, one per text, in scikit-learn pipelines. There is nothing to fit. The biLM
+    is loaded on first use, and again after unpickling or cloning, which keep only its name.
 
     # Parameters
 
-    bilm
-        A name or a folder: see `Elmo.from_pretrained`.
+    bilm, device, precision
+        See `Elmo.from_pretrained`.
     layers, weights, gamma, batch_tokens
         See `Elmo.embed_iter`. `"all"` layers are concatenated.
     pool
         How the vectors of words are combined into one: see `pooled`. `None`: `"mean"`, because a row is one text.
     tokenizer
         See `Elmo`.
-    device, precision
-        See `Elmo.from_pretrained`.
     """
 
     def __init__(
@@ -72,21 +70,14 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # Returns
 
         `np.ndarray`
-            Shape `(n_texts, dim)`, or `(n_texts, n_layers * dim)` for `"all"` layers, float32. The vector of a text
-            without words is zero.
+            Shape `(n_texts, dim)`, or `(n_texts, n_layers * dim)` for `"all"` layers, float32. The vector of
+            a text without words is zero.
         """
         # A table would be read as lists of words, or as the names of its columns.
         if len(getattr(X, "shape", ())) > 1:
             raise ValueError(f"expected a list of texts or one column, got the shape {X.shape}")  # type: ignore[attr-defined]
-        rows = self._elmo().embed(
-            X,
-            layers=self.layers,
-            weights=self.weights,
-            gamma=self.gamma,
-            pool=self.pool or "mean",
-            batch_tokens=self.batch_tokens,
-            progress=False,
-        )
+        options: Any = {name: getattr(self, name) for name in ("layers", "weights", "gamma", "batch_tokens")}
+        rows = self._elmo().embed(X, pool=self.pool or "mean", progress=False, **options)
         # Shape: (n_texts, dim), or (n_texts, n_layers * dim)
         return np.stack(rows).reshape(len(rows), -1) if rows else np.zeros((0, self._n_features_out), np.float32)
 
@@ -108,12 +99,9 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return elmo.dim * (elmo.n_layers if self.layers == "all" else 1)
 
     def _elmo(self) -> Elmo:
-        settings = (self.bilm, self.device, self.precision, self.tokenizer)
+        settings: Any = {name: getattr(self, name) for name in ("bilm", "device", "precision", "tokenizer")}
         # The parameters of an estimator may be set again at any time.
         loaded = self.__dict__.get("_loaded")
         if loaded is None or loaded[0] != settings:
-            elmo = Elmo.from_pretrained(
-                self.bilm, device=self.device, precision=self.precision, tokenizer=self.tokenizer
-            )
-            loaded = self._loaded = (settings, elmo)
+            loaded = self._loaded = (settings, Elmo.from_pretrained(**settings))
         return loaded[1]
