@@ -1,22 +1,18 @@
-"""Fixtures for the tests of elmo_tasks.compat."""
-
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 RunPython = Callable[..., str]
 
-# Does what `allennlp` does in a new interpreter before it parses its arguments, without torchvision and fairscale, and
-# then uses fairscale.
+# Imports what `allennlp` does in a new interpreter and opens an archive, all without the packages that most users lack.
+# Then it uses them.
 START = """
 import gc, json, socket, sys
-sys.modules["torchvision"] = sys.modules["fairscale"] = None
+sys.modules.update(dict.fromkeys(["torchvision", "fairscale", "boto3", "google.cloud.storage"]))
 connections = []
 def connect(self, address):
     connections.append(address)
@@ -24,9 +20,11 @@ def connect(self, address):
 socket.socket.connect = connect
 import torch
 import allennlp.commands
-from allennlp.common.plugins import import_plugins
-import_plugins()
-from allennlp.models import Model
+from allennlp.models import Model, load_archive
+try:
+    load_archive("none.tar.gz")
+except FileNotFoundError:
+    pass
 report = {
     "models": {name: Model.by_name(name).__module__ for name in Model.list_available()},
     "modules": sorted(sys.modules),
@@ -34,13 +32,15 @@ report = {
     "errors": {},
     "settings": [gc.get_threshold()[0], torch.tensor(1e-39).mul(1).item() != 0],
 }
+from allennlp.common.file_utils import cached_path
 from allennlp.nn.checkpoint import FairScaleCheckpointWrapper
 from allennlp.nn.parallel import FairScaleFsdpAccelerator
 accelerator = FairScaleFsdpAccelerator(local_rank=0, world_size=1, cuda_device=-1)
 uses = {
-    "fairscale checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(torch.nn.Linear(1, 1)),
-    "fairscale modules": lambda: accelerator.wrap_module(torch.nn.Linear(1, 1)),
-    "fairscale models": lambda: accelerator.wrap_model(torch.nn.Linear(1, 1)),
+    "fairscale": lambda: accelerator.wrap_model(torch.nn.Linear(1, 1)),
+    "fairscale, checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(torch.nn.Linear(1, 1)),
+    "boto3": lambda: cached_path("s3://a/b"),
+    "google-cloud-storage": lambda: cached_path("gs://a/b"),
 }
 for name, use in uses.items():
     try:
@@ -55,17 +55,9 @@ print(json.dumps(report))
 def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
     """Runs code in a new interpreter, in an empty folder, and returns what it prints."""
 
-    def run(code: str, *, path: Path | None = None) -> str:
-        environment = dict(os.environ)
-        if path is not None:
-            environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(path), environment.get("PYTHONPATH")]))
-        process = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path_factory.mktemp("empty"),
-            env=environment,
-        )
+    def run(code: str) -> str:
+        folder = tmp_path_factory.mktemp("empty")
+        process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
         assert process.returncode == 0, process.stderr
         return process.stdout
 
@@ -74,8 +66,5 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 
 @pytest.fixture(scope="session")
 def start(run_python: RunPython) -> dict[str, Any]:
-    """
-    The models, modules and connections after the imports of `allennlp` in a new interpreter, and the errors from using
-    fairscale without an installation.
-    """
+    """The models, modules and connections after the start of AllenNLP, and the errors from using missing packages."""
     return json.loads(run_python(START).splitlines()[-1])

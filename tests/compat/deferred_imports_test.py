@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.deferred_imports."""
-
 import decimal
 import importlib
 import sys

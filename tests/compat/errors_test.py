@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.errors: error lines of commands, and overrides."""
-
 import json
 import logging
 import os

@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.hugging_face."""
-
 import importlib
 import math
 import pickle

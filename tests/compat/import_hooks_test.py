@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.import_hooks."""
-
 import importlib
 import inspect
 import sys

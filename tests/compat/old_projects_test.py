@@ -155,6 +155,10 @@ class TestProjectOfTheGuide:
         assert json.loads((project / "labels.jsonl").read_text())["label"] == "bad"
         allennlp("find-lr", "config.jsonnet", "-s", "rates", "--num-batches", 20, *package)
         assert (project / "rates" / "lr-losses.png").exists()
+        import_module_and_submodules("my_project")
+        predictor = Predictor.from_path(project / "out" / "model.tar.gz")
+        (saliency,) = SimpleGradient(predictor).saliency_interpret_from_json({"text": "a dull film"}).values()
+        assert len(saliency["grad_input_1"]) == 3
 
     def test_two_processes_train(self, project, allennlp):
         two = {"distributed": {"cuda_devices": [-1, -1]}, "trainer.num_epochs": 2}
@@ -243,12 +247,3 @@ class TestArchivesOfAllennlpModels:
         )
         predicted = json.loads((tmp_path / "chains").read_text())
         assert len(predicted["document"]) == 48 and isinstance(predicted["clusters"], list)
-
-
-class TestSaliency:
-    def test_gradients_of_an_archive(self, project, allennlp):
-        allennlp("train", "config.jsonnet", "-s", "out", "--include-package", "my_project")
-        import_module_and_submodules("my_project")
-        predictor = Predictor.from_path(project / "out" / "model.tar.gz")
-        (saliency,) = SimpleGradient(predictor).saliency_interpret_from_json({"text": "a dull film"}).values()
-        assert len(saliency["grad_input_1"]) == 3

@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.startup."""
-
 import gc
 import importlib.util
 import re
@@ -14,14 +12,14 @@ import elmo_tasks
 
 
 class TestAddOurPlugin:
-    def test_all_models_are_registered(self, start):
+    def test_all_models_are_registered_when_a_program_opens_an_archive(self, start):
         (folder,) = importlib.util.find_spec("allennlp_models").submodule_search_locations
         sources = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("*.py")]
         expected = {name for source in sources for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)}
         assert {"crf_tagger", "srl"} <= expected <= set(start["models"])
 
     def test_our_plugin_is_imported_in_any_folder(self, start):
-        assert "elmo_tasks.plugin" in start["modules"]
+        assert "elmo_tasks.plugin" in start["modules"] and "elmo_ner" in start["models"]
 
     def test_a_start_makes_no_connection(self, start):
         assert start["connections"] == []

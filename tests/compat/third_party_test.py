@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.third_party."""
-
 import numpy as np
 import pytest
 import torch

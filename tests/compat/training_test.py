@@ -1,5 +1,3 @@
-"""Tests of elmo_tasks.compat.training."""
-
 import multiprocessing
 import tarfile
 from pathlib import Path
