@@ -9,7 +9,6 @@ from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.data.fields import TensorField
 from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
-from allennlp.training.callbacks import TrainerCallback
 
 from elmo_tasks.modules import LayerMix
 from elmo_tasks.training import FrozenOnceCheckpointer, PerplexityBeforeCallback
@@ -41,17 +40,19 @@ class Mixes(Model):
         return {"loss": self.other + sum(mix(LAYERS, mask).sum() for mix in mixes)}
 
 
-def train(model: Model, folder: Path, *callbacks: TrainerCallback) -> None:
-    """Two steps of SGD."""
-    loader = SimpleDataLoader([Instance({"x": TensorField(torch.ones(1))})] * 2, batch_size=1, vocab=Vocabulary())
+def loader(n_steps: int) -> SimpleDataLoader:
+    return SimpleDataLoader([Instance({"x": TensorField(torch.ones(1))})] * n_steps, batch_size=1, vocab=Vocabulary())
+
+
+def train(model: Model, folder: Path, n_steps: int, rate: float, **options: Any) -> None:
+    """Trains by SGD, by default for an epoch."""
     GradientDescentTrainer(
         model,
-        torch.optim.SGD(model.parameters(), lr=0.5),
-        loader,
-        num_epochs=1,
+        torch.optim.SGD(model.parameters(), lr=rate),
+        loader(n_steps),
         serialization_dir=str(folder),
-        callbacks=list(callbacks),
         cuda_device=torch.device("cpu"),
+        **{"num_epochs": 1, **options},
     ).train()
 
 
@@ -59,7 +60,7 @@ class TestLearnedMixCallback:
     def test_the_learnt_mixes_are_one_line_at_the_end(self, environment, tmp_path, capsys):
         """A single layer has only a gamma: 1 - 0.5 * 4 - 0.5 * 4. An embedder elsewhere has its own name."""
         model = Mixes(text_field_embedder="mix", output_embedder="top", passage=1)
-        train(model, tmp_path)
+        train(model, tmp_path, n_steps=2, rate=0.5)
         mix = model.text_field_embedder.token_embedder_elmo.mix
         gamma, shares = mix.gamma.item(), np.exp(mix.layer_weights.detach().numpy())
         shown = " ".join(f"{share:.3f}" for share in shares / shares.sum())
@@ -83,24 +84,13 @@ class Guess(Model):
         return {"perplexity": float(self.weight.detach()), "unknown_share": 0.125}
 
 
-def train_guess(folder: Path, n_epochs: int, *callbacks: TrainerCallback) -> Model:
+def train_guess(folder: Path, n_epochs: int) -> None:
     """Trains a `Guess`; each epoch subtracts 1 from its weight."""
-    instances = [Instance({"x": TensorField(torch.ones(1))})]
-    loaders = [SimpleDataLoader(instances, batch_size=1, vocab=Vocabulary()) for _ in range(2)]
-    model = Guess()
-    GradientDescentTrainer(
-        model,
-        torch.optim.SGD(model.parameters(), lr=1.0),
-        loaders[0],
-        validation_data_loader=loaders[1],
-        validation_metric="-perplexity",
-        num_epochs=n_epochs,
-        serialization_dir=str(folder),
-        checkpointer=FrozenOnceCheckpointer(str(folder)),
-        callbacks=[PerplexityBeforeCallback(str(folder)), *callbacks],
-        cuda_device=torch.device("cpu"),
-    ).train()
-    return model
+    validation = {"validation_data_loader": loader(1), "validation_metric": "-perplexity"}
+    callbacks = [PerplexityBeforeCallback(str(folder))]
+    checkpointer = FrozenOnceCheckpointer(str(folder))
+    options = {"num_epochs": n_epochs, "checkpointer": checkpointer, "callbacks": callbacks, **validation}
+    train(Guess(), folder, n_steps=1, rate=1.0, **options)
 
 
 class TestPerplexityBeforeCallback:

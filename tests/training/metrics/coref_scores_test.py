@@ -1,12 +1,10 @@
 from itertools import permutations
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.training import CorefScores
-from tests.two_workers import reports_of_two_workers
 
 
 def clusters(text: str) -> list[list[str]]:
@@ -70,17 +68,6 @@ def key_and_response(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]
     return sides[0], sides[1]
 
 
-def count_in_a_worker(rank: int) -> dict[str, Any]:
-    metric = CorefScores()
-    # Worker 0 has two documents, worker 1 has one.
-    batches = [(["ab cd", "abc"], ["ab cd", "ab c"]), (["abcd"], ["ab cd"])]
-    predicted, gold = ([clusters(text) for text in texts] for texts in batches[rank])
-    metric(predicted, gold, kept=[["a", "b"]] * len(gold))
-    metric([clusters("xy")], [clusters("xy")], kept=[["x"]])
-    metrics: dict[str, Any] = metric.get_metric()
-    return metrics
-
-
 class TestCorefScores:
     @pytest.mark.parametrize(
         ("response", "f1"),
@@ -132,12 +119,3 @@ class TestCorefScores:
         metric([[], []], [clusters("ab c"), clusters("xy")], kept=[["a", "c", "q"], iter(["y"])])
         assert metric.get_metric(reset=True)["mention_recall"] == pytest.approx(3 / 5)
         assert metric.get_metric()["mention_recall"] == 0.0
-
-    @pytest.mark.slow
-    def test_workers_with_batches_of_different_sizes_report_the_sum(self, tmp_path):
-        alone = CorefScores()
-        predicted, gold = ["ab cd", "abc", "abcd"], ["ab cd", "ab c", "ab cd"]
-        alone(list(map(clusters, predicted)), list(map(clusters, gold)), kept=[["a", "b"]] * 3)
-        alone([clusters("xy")] * 2, [clusters("xy")] * 2, kept=[["x"]] * 2)
-        for report in reports_of_two_workers(tmp_path, count_in_a_worker):
-            assert report == pytest.approx(alone.get_metric())

@@ -56,13 +56,3 @@ class TestPerplexity:
         given_to(metric, (1.0, 1.0, [3] * 7), (1.0, 1.0, [3] * 5))
         assert metric.get_metric(reset=True)["tokens_per_second"] == pytest.approx(12 / 1.0)
         assert metric.get_metric()["tokens_per_second"] == 0.0
-
-    def test_processes_are_added_up(self, monkeypatch):
-        calls: list[float] = []
-        monkeypatch.setattr(perplexity, "dist_reduce_sum", lambda value: calls.append(value) or 2 * value)
-        with_batch = given_to(Perplexity(UNKNOWN), (2.0, 4.0, [2, 3])).get_metric()
-        assert with_batch["forward_perplexity"] == pytest.approx(math.e)
-        assert with_batch["unknown_share"] == 0.5
-        n_calls = len(calls)
-        Perplexity(UNKNOWN).get_metric()
-        assert len(calls) == 2 * n_calls

@@ -1,12 +1,9 @@
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.training import SpanF1
 from tests import conlleval
-from tests.two_workers import reports_of_two_workers
 
 LABELS = ("LOC", "ORG", "PER")
 
@@ -29,20 +26,6 @@ def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list
     tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS))
     lengths = draw(st.lists(st.integers(0, 6), max_size=4))
     return [tuple(draw(st.lists(tag, min_size=n, max_size=n)) for _ in range(2)) for n in lengths]  # type: ignore[misc]
-
-
-def count_in_a_worker(rank: int) -> dict[str, Any]:
-    metric = SpanF1()
-    # Worker 0 has one right out of two; worker 1 has one right out of one, and misses one.
-    batches = [
-        ([["U-PER", "U-ORG"]], [["U-PER", "O"]]),
-        ([["U-LOC", "O"]], [["U-LOC", "U-PER"]]),
-    ]
-    metric(*batches[rank])
-    # A second call checks that workers do not count the sum of the others again.
-    metric([["U-ORG"]], [["U-ORG"]])
-    metrics: dict[str, Any] = metric.get_metric()
-    return metrics
 
 
 class TestSpanF1:
@@ -79,10 +62,3 @@ class TestSpanF1:
         by_type = conlleval.counts(pair for batch in batches for pair in batch)
         overall = scores_of(*(sum(counter.values()) for counter in by_type))
         assert scores_in(metrics) == pytest.approx(overall)
-
-    @pytest.mark.slow
-    def test_all_workers_report_the_sum(self, tmp_path):
-        """Counted by hand: 4 right, 5 found, 5 gold."""
-        first, second = reports_of_two_workers(tmp_path, count_in_a_worker)
-        assert first == second
-        assert scores_in(first) == pytest.approx((4 / 5, 4 / 5, 4 / 5))

@@ -1,12 +1,9 @@
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_tasks.training import SrlF1
 from tests import srl_eval
-from tests.two_workers import reports_of_two_workers
 
 LABELS = ("ARG0", "ARG1", "ARGM-TMP", "C-ARG0", "C-ARG1", "C-V", "R-ARG1", "C-R-ARG1", "V")
 HEADS = ("ARG0", "ARG1", "ARGM-TMP", "R-ARG1")
@@ -42,20 +39,6 @@ def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
             cut += 1
         pairs.append((gold, gold[:cut] + other[cut:] if cut == length or gold[cut][0] != "I" else other))
     return pairs
-
-
-def count_in_a_worker(rank: int) -> dict[str, Any]:
-    metric = SrlF1()
-    # Worker 0 has one right out of two; worker 1 has one right out of one, and misses one.
-    batches = [
-        ([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]),
-        ([["B-V", "B-ARG1", "O"]], [["B-V", "B-ARG1", "B-ARG0"]]),
-    ]
-    metric(*batches[rank])
-    # A second call checks that workers do not count the sum of the others again.
-    metric([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]])
-    metrics: dict[str, Any] = metric.get_metric()
-    return metrics
 
 
 class TestSrlF1:
@@ -103,10 +86,3 @@ class TestSrlF1:
         f1 = 2 * precision * recall / (precision + recall) if ok else 0.0
         assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((precision, recall, f1))
         assert metrics["perfect"] == pytest.approx(n_perfect / len(pairs) if pairs else 0.0)
-
-    @pytest.mark.slow
-    def test_workers_add_up_what_they_count(self, tmp_path):
-        """Counted by hand: four right out of five predicted and five gold, two of four perfect."""
-        for metrics in reports_of_two_workers(tmp_path, count_in_a_worker):
-            assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx((0.8, 0.8, 0.8))
-            assert metrics["perfect"] == 0.5
