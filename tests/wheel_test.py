@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import h5py
 import pytest
@@ -39,33 +38,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-@pytest.fixture(scope="module")
-def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the content of the wheel."""
-    folder = tmp_path_factory.mktemp("installed")
-    wheel.extractall(folder)
-    return folder
-
-
-@pytest.fixture
-def run_outside(installed: Path, tmp_path: Path):
-    """Runs Python with the content of the wheel, in an empty folder."""
-
-    def run(*arguments: object) -> str:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("ELMO_TASKS_")}
-        process = subprocess.run(
-            [sys.executable, *map(str, arguments)],
-            cwd=tmp_path,
-            env={**environment, "PYTHONPATH": str(installed)},
-            capture_output=True,
-            text=True,
-        )
-        assert process.returncode == 0, process.stderr
-        return process.stdout
-
-    return run
-
-
 class TestWheel:
     def test_it_has_the_package_the_configs_and_the_data(self, wheel):
         files = [
@@ -91,14 +63,25 @@ class TestWheel:
             assert wheel.read(path) == (CHECKOUT / name).read_bytes()
 
 
-class TestOutsideTheCheckout:
-    def test_it_embeds_a_sentence(self, run_outside, tmp_path):
-        (tmp_path / "text.txt").write_text("A dog barks .\n")
-        run_outside("-m", "elmo_tasks", "embed", "text.txt", "out.h5")
-        with h5py.File(tmp_path / "out.h5") as file:
-            assert file["0"].shape[-2:] == (4, 256)
+# Embeds a sentence, and plans the runs of a table.
+PROGRAM = """
+import runpy, sys
+from elmo_tasks.__main__ import main
+assert main(["embed", "text.txt", "out.h5"]) == 0
+sys.argv = ["allennlp", *"elmo-tables --table 1 --tasks ner --seeds 1 --dry-run".split()]
+runpy.run_module("allennlp", run_name="__main__")
+"""
 
-    def test_it_plans_runs_of_a_table(self, run_outside):
-        arguments = "elmo-tables --table 1 --tasks ner --seeds 1 --dry-run".split()  # noqa: SIM905
-        lines = run_outside("-m", "allennlp", *arguments).splitlines()
-        assert [line.split()[-1] for line in lines[:2]] == ["ner/baseline/1", "ner/input/1"]
+
+def test_it_works_outside_the_checkout(wheel, tmp_path):
+    wheel.extractall(tmp_path / "installed")
+    (tmp_path / "text.txt").write_text("A dog barks .\n")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ELMO_TASKS_")}
+    environment["PYTHONPATH"] = str(tmp_path / "installed")
+    command = [sys.executable, "-c", PROGRAM]
+    process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert file["0"].shape[-2:] == (4, 256)
+    planned = [line.split()[-1] for line in process.stdout.splitlines() if "ner/" in line]
+    assert planned == ["ner/baseline/1", "ner/input/1"]

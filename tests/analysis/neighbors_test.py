@@ -21,8 +21,8 @@ def best_by_numpy(elmo: Elmo, query: Query, layer: int) -> list[tuple[float, str
     """The best word of each distinct sentence except the query's, by descending cosine."""
     target = elmo.embed([query.words], layers=layer)[0][query.position]
     found: dict[str, tuple[float, str, int]] = {}
-    for sentence in SENTENCES:
-        for position, vector in enumerate(elmo.embed([sentence], layers=layer)[0]):
+    for sentence, vectors in zip(SENTENCES, elmo.embed(SENTENCES, layers=layer), strict=True):
+        for position, vector in enumerate(vectors):
             cosine = float(vector @ target / np.linalg.norm(vector) / np.linalg.norm(target))
             text = " ".join(sentence)
             if sentence != query.words:

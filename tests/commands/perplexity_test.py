@@ -1,9 +1,6 @@
-"""Tests of `allennlp elmo-perplexity`."""
-
 import json
 import math
 import re
-import unicodedata
 
 import pytest
 
@@ -26,15 +23,6 @@ class TestPerplexityOfText:
             assert found[name] == pytest.approx(expected[f"best_validation_{name}"], rel=1e-4)
         assert found["unknown_share"] == pytest.approx(expected["best_validation_unknown_share"], abs=1e-4)
         assert (found["sentences"], found["words"]) == (103, 1264)
-
-    def test_the_text_is_normalised_to_nfc(self, exported, command, tmp_path, capsys):
-        found = {}
-        for form in ("NFC", "NFD"):
-            text = unicodedata.normalize(form, "The café is naïve .\n")
-            (tmp_path / f"{form}.txt").write_text(text, encoding="utf-8")
-            command("elmo-perplexity", exported, tmp_path / f"{form}.txt")
-            found[form] = printed(capsys)["perplexity"]
-        assert found["NFC"] == found["NFD"]
 
     def test_it_writes_the_likelihood_of_each_sentence(self, exported, command, fixtures_root, tmp_path, capsys):
         text, file = fixtures_root / "lm" / "dev.txt", tmp_path / "scores.jsonl"

@@ -1,10 +1,16 @@
-"""Tests of files and folders that are written completely or not at all."""
-
 from pathlib import Path
 
 import pytest
 
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, check_not_input
+
+
+@pytest.mark.parametrize("begin", [atomic_file, atomic_folder])
+def test_an_error_leaves_nothing(tmp_path, begin):
+    with pytest.raises(KeyboardInterrupt), begin(tmp_path / "a") as temporary:
+        (temporary / "b" if temporary.is_dir() else temporary).touch()
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
 
 
 class TestAtomicFile:
@@ -16,12 +22,6 @@ class TestAtomicFile:
             assert path.read_text() == "old"
         assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "new")]
 
-    def test_an_error_leaves_nothing(self, tmp_path):
-        with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "a") as temporary:
-            temporary.write_text("half")
-            raise KeyboardInterrupt
-        assert not list(tmp_path.iterdir())
-
 
 class TestAtomicFolder:
     def test_a_folder_appears_only_when_complete(self, tmp_path):
@@ -30,12 +30,6 @@ class TestAtomicFolder:
             assert not (tmp_path / "new" / "folder").exists()
         assert [path.name for path in (tmp_path / "new").iterdir()] == ["folder"]
         assert (tmp_path / "new" / "folder" / "a").read_text() == "text"
-
-    def test_an_error_leaves_nothing(self, tmp_path):
-        with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "folder") as temporary:
-            (temporary / "a").touch()
-            raise KeyboardInterrupt
-        assert not list(tmp_path.iterdir())
 
     def test_what_a_killed_process_left_is_removed(self, tmp_path):
         killed = atomic_folder(tmp_path / "folder")

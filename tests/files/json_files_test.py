@@ -1,5 +1,3 @@
-"""Tests of JSON files and digests."""
-
 import os
 import subprocess
 
