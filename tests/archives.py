@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.models.archival import archive_model
 
 import elmo_tasks.plugin  # noqa: F401
 from tests.paths import TINY_BILM, TRAINING_CONFIGS
-from tests.task_models import PLACES, model_of, variant_config
+from tests.task_models import PLACES, model_of, params_of, variant_config
 
 
 def write_archive(folder: Path, task: str, places: str = "none", seed: int = 0) -> Path:
@@ -35,7 +34,7 @@ def write_archive(folder: Path, task: str, places: str = "none", seed: int = 0) 
         template = TRAINING_CONFIGS / "lib" / f"{task}.libsonnet"
         config.write_text(variant_config(template, PLACES[places]))
         model = model_of(task, config).model
-        params = Params.from_file(config).as_dict(quiet=True)
+        params = params_of(config).as_dict(quiet=True)
     torch.manual_seed(seed)
     for name, parameter in model.named_parameters():
         if ".bilm." not in name:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_tasks.tags import tags_to_spans
-from tests.task_models import BOTH, PLACES, TaskModel
+from tests.task_models import BOTH, TaskModel
 
 WORDS = ["Jordan", "beat", "Chelsea"]
 
@@ -93,17 +93,6 @@ class TestNerTagger:
         spans = [span for sentence in readable["spans"] for span in sentence]
         assert len(spans) > 50
         assert all(0.0 <= span["score"] <= 1.0 for span in spans)
-
-    @pytest.mark.parametrize("place", PLACES)
-    def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
-        tagger = make_model("ner", PLACES[place])
-        sentences = [["I", "am", "a", "Jordan", "."], ["x"], ["Encyclopædia", "Britannica"]]
-        together = tagger.model(**batch_of(tagger, *sentences))
-        for row, words in enumerate(sentences):
-            alone = tagger.model(**batch_of(tagger, words))
-            logits = together["logits"][row, : len(words)]
-            torch.testing.assert_close(logits, alone["logits"][0], rtol=0, atol=1e-5)
-            assert together["tag_ids"][row] == alone["tag_ids"][0]
 
     def test_dropout_drops_the_same_units_at_all_words(self, make_model):
         """Section A.7 of the paper: all words of a sentence lose the same units."""

@@ -1,5 +1,3 @@
-"""Tests of the part-of-speech model."""
-
 import pytest
 import torch
 from allennlp.common import Params

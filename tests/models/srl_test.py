@@ -54,17 +54,6 @@ class TestSemanticRoleLabeler:
         assert output["tags"] == [["B-ARG1", "I-ARG1", "I-ARG1", "I-ARG1"]]
 
     @pytest.mark.parametrize("place", PLACES)
-    def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
-        made = make_model("srl", PLACES[place])
-        sentences = ["I am a Jordan .", "It rains", "Encyclopædia sells 😀 ."]
-        together = made.model(**batch_of(made, *sentences))
-        for row, sentence in enumerate(sentences):
-            alone = made.model(**batch_of(made, sentence))
-            logits = together["logits"][row, : len(sentence.split())]
-            torch.testing.assert_close(logits, alone["logits"][0], rtol=0, atol=1e-5)
-            assert together["tag_ids"][row] == alone["tag_ids"][0]
-
-    @pytest.mark.parametrize("place", PLACES)
     def test_the_predicates_of_a_sentence_share_its_embedded_words(self, make_model, place):
         made = make_model("srl", PLACES[place])
         first, second = SENTENCE.split(), ["It", "rains"]
