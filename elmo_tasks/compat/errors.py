@@ -96,11 +96,11 @@ def explain_missing_checklist(checklist: Module) -> None:
         def add_subparser(original: Any, self: Any, parser: Any) -> Any:
             subparser = original(self, parser)
             subparser.add_argument("arguments", nargs=argparse.REMAINDER)
-            subparser.set_defaults(func=_checklist)
+            subparser.set_defaults(func=_run_suite)
             return subparser
 
 
-def _checklist(arguments: argparse.Namespace) -> None:
+def _run_suite(arguments: argparse.Namespace) -> None:
     raise ImportError("expected the package checklist 0.0.11, which cannot be built with current packages")
 
 

@@ -40,6 +40,24 @@ def accept_current_tokenizers(module: Module) -> None:
         return tokenizer
 
 
+@after_import("allennlp.common.cached_transformers")
+def initialize_loaded_weights_again(cached_transformers: Module) -> None:
+    """
+    Symptom: `reinit_modules` changes no weights.
+    Cause: transformers 5 marks the weights that it has loaded, and does not initialize marked ones.
+    """
+
+    class AutoModel(cached_transformers.AutoModel):  # type: ignore[misc]
+        @classmethod
+        def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
+            model = super().from_pretrained(*args, **kwargs)
+            for parameter in model.parameters():
+                vars(parameter).pop("_is_hf_initialized", None)
+            return model
+
+    cached_transformers.AutoModel = AutoModel
+
+
 def _add_old_methods(tokenizer: Any) -> None:
     # Not lambdas, and not for the class, because workers of data loaders only get a pickled tokenizer.
     methods = {

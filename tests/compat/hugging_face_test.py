@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from allennlp.common import Params
+from allennlp.common import Params, cached_transformers
 from allennlp.common.plugins import import_plugins
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders.data_collator import LanguageModelingDataCollator
@@ -53,6 +53,18 @@ class TestAcceptCurrentTokenizers:
         instance = reader.text_to_instance(words, [0, 0, 1, 0], ["O", "B-ARG0", "B-V", "O"])
         wordpieces = [token.text for token in instance["tokens"]]
         assert wordpieces == ["[CLS]", "a", "dog", "##s", "barks", "[UNK]", "[SEP]"]
+
+
+class TestInitializeLoadedWeightsAgain:
+    def test_only_the_last_layer_has_new_weights(self, tmp_path):
+        sizes = dict(vocab_size=9, hidden_size=8, intermediate_size=8, num_hidden_layers=2, num_attention_heads=2)
+        transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(tmp_path)
+        loaded, again = (cached_transformers.get(str(tmp_path), True, reinit_modules=n) for n in (None, 1))
+        first, last = (
+            torch.equal(one.output.dense.weight, other.output.dense.weight)
+            for one, other in zip(loaded.encoder.layer, again.encoder.layer, strict=True)
+        )
+        assert first and not last
 
 
 class TestMaskSingleWordpieces:
