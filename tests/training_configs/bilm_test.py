@@ -61,11 +61,10 @@ class TestBilmConfigs:
         assert differences(options, published) <= {"lstm.cell_clip", "lstm.proj_clip"}
 
     def test_word_list_and_softmax_are_arguments(self, environment, tmp_path):
-        snippet = tmp_path / "variant.jsonnet"
         arguments = "word_list='vocab.txt', softmax='full', epochs=3"
-        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})")
+        config = evaluated_text(tmp_path, f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})")
         expected = {"vocabulary", "model.softmax", "trainer.num_epochs"}
-        config, published = evaluated(snippet), evaluated(TRAINING_CONFIGS / "bilm.jsonnet")
+        published = evaluated(TRAINING_CONFIGS / "bilm.jsonnet")
         found = differences(published, config)
         assert {key if not key.startswith("vocabulary.") else "vocabulary" for key in found} == expected
         assert config["vocabulary"] == {"type": "elmo_lm_from_file", "path": "vocab.txt"}

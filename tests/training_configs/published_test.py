@@ -13,12 +13,13 @@ from tests.training_configs.configs import PLACES, PUBLISHED, at, differences, e
 
 @pytest.fixture
 def called(environment, tmp_path):
-    """The config that a template call returns: `called("ner", "elmo_at=['input']")`."""
+    """The configs that calls of a template return: `called("ner", "elmo_at=[]", "elmo_at=['input']")`."""
 
-    def call(task, arguments):
+    def call(task, *arguments):
         snippet = tmp_path / "variant.jsonnet"
-        snippet.write_text(f"(import '{TRAINING_CONFIGS}/lib/{task}.libsonnet')({arguments})")
-        return evaluated(snippet)
+        calls = ", ".join(f"template({each})" for each in arguments)
+        snippet.write_text(f"local template = import '{TRAINING_CONFIGS}/lib/{task}.libsonnet'; {{ calls: [{calls}] }}")
+        return evaluated(snippet)["calls"]
 
     return call
 
@@ -68,35 +69,37 @@ class TestPublishedConfigs:
 class TestTemplates:
     def test_elmo_changes_only_what_it_needs(self, called, task):
         baseline = evaluated(TRAINING_CONFIGS / f"{task}.jsonnet")
-        assert called(task, "elmo_at=[]") == baseline
-        assert called(task, f"elmo_at={[*TASKS[task].elmo_at]}") == evaluated(TRAINING_CONFIGS / f"{task}_elmo.jsonnet")
-        for elmo_at in PLACES:
-            assert differences(baseline, called(task, f"elmo_at={elmo_at}")) == TASKS[task].keys(elmo_at)
+        none, *with_elmo = called(task, *(f"elmo_at={elmo_at}" for elmo_at in ([], *PLACES)))
+        assert none == baseline
+        assert evaluated(TRAINING_CONFIGS / f"{task}_elmo.jsonnet") == with_elmo[PLACES.index([*TASKS[task].elmo_at])]
+        for elmo_at, config in zip(PLACES, with_elmo, strict=True):
+            assert differences(baseline, config) == TASKS[task].keys(elmo_at)
 
     def test_widths_follow_the_bilm_and_the_word_vectors(self, environment, called, task, tmp_path):
         options = json.loads((TINY_BILM / "options.json").read_text())
         options["lstm"]["projection_dim"] += 5
         (tmp_path / "options.json").write_text(json.dumps(options))
         environment.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
-        small, wide = (
-            at(called(task, f"elmo_at={['input']}, elmo={{ {bilm} }}"), TASKS[task].input_width)
-            for bilm in ("", "bilm: { options: import 'options.json', pretrained_file: 'x' }")
-        )
-        assert wide == small + 2 * 5
+        with_bilm = "elmo_at=['input'], elmo={ bilm: { options: import 'options.json', pretrained_file: 'x' } }"
+        small, wide = called(task, "elmo_at=['input']", with_bilm)
         environment.setenv("ELMO_TASKS_GLOVE", "glove.6B.300d.txt")
-        assert at(called(task, f"elmo_at={['input']}"), TASKS[task].input_width) == small + 200
+        configs = small, wide, *called(task, "elmo_at=['input']")
+        width, *others = (at(config, TASKS[task].input_width) for config in configs)
+        assert others == [width + 2 * 5, width + 200]
 
     def test_settings_of_elmo_reach_every_place(self, called, task):
-        model = called(task, f"elmo_at={PLACES[-1]}, elmo={{ layers: 'top', layer_norm: 'token', l2: 0.5 }}")["model"]
+        settings = ("{ layers: 'top', layer_norm: 'token', l2: 0.5 }", "{ l2: 0 }")
+        config, without_l2 = called(task, *(f"elmo_at={PLACES[-1]}, elmo={each}" for each in settings))
+        model = config["model"]
         for embedder in (model["text_field_embedder"], model["output_embedder"]):
             elmo = embedder["token_embedders"]["elmo"]
             assert (elmo["layers"], elmo["layer_norm"]) == ("top", "token")
         assert ["layer_weights$", {"type": "l2", "alpha": 0.5}] in model["regularizer"]["regexes"]
-        assert "layer_weights$" not in json.dumps(called(task, f"elmo_at={PLACES[-1]}, elmo={{ l2: 0 }}"))
+        assert "layer_weights$" not in json.dumps(without_l2)
 
     def test_a_transformer_changes_only_the_model_and_its_words(self, called, task, checkpoint):
-        elmo = called(task, f"elmo_at={PLACES[-1]}")
-        transformer = called(task, f"elmo_at={PLACES[-1]}, elmo={{ transformer: '{checkpoint('bert')}' }}")
+        bert = f"elmo={{ transformer: '{checkpoint('bert')}' }}"
+        elmo, transformer = called(task, f"elmo_at={PLACES[-1]}", f"elmo_at={PLACES[-1]}, {bert}")
         allowed = TASKS[task].keys(PLACES[-1])
         assert {key for key in differences(elmo, transformer) if not any(map(key.startswith, allowed))} == set()
 
@@ -126,9 +129,9 @@ def test_the_optimizer_of_a_trained_transformer_has_its_own_learning_rate(called
     made = (
         f"(import '{TRAINING_CONFIGS}/lib/transformer.libsonnet')('{checkpoint('roberta')}', lr=2e-5, warmup_steps=9)"
     )
-    for task, optimizer in (("ner", "elmo_fused_adam"), ("squad", "elmo_fused_adam")):
-        config = called(task, f"elmo_at=['input'], elmo={{ transformer: {made} }}")
-        assert config["trainer"]["optimizer"]["type"] == optimizer
+    for task in ("ner", "squad"):
+        (config,) = called(task, f"elmo_at=['input'], elmo={{ transformer: {made} }}")
+        assert config["trainer"]["optimizer"]["type"] == "elmo_fused_adam"
         assert config["trainer"]["optimizer"]["parameter_groups"] == [[[r"\.transformer_model\."], {"lr": 2e-5}]]
         assert config["trainer"]["learning_rate_scheduler"] == {"type": "linear_with_warmup", "warmup_steps": 9}
         indexer = config["dataset_reader"]["token_indexers"]["elmo"]
