@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from tests.docs.home import make_home
-from tests.paths import FIXTURES, REFERENCE, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
+from tests.paths import FIXTURES, TINY_BILM, TRAINING_CONFIGS
 
 if TYPE_CHECKING:
     from elmo_tasks import Elmo
@@ -46,12 +46,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line("No other test was skipped." if files_of else "No test was skipped.")
 
 
-@pytest.fixture(scope="session")
-def reference() -> Path:
-    """Outputs of the original bilm-tf and ELMoForManyLangs code."""
-    return REFERENCE
-
-
 @pytest.fixture(scope="session", autouse=True)
 def fast_archives() -> Iterator[None]:
     """Compresses model archives at gzip's fastest level, which saves seconds per training."""
@@ -80,12 +74,6 @@ def no_layer_cache() -> Iterator[None]:
 def fixtures_root() -> Path:
     """The included small data."""
     return FIXTURES
-
-
-@pytest.fixture(scope="session")
-def shipped_bilm() -> Path:
-    """The small biLM that the package includes."""
-    return SHIPPED_BILM
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from tests.bilm.helpers import (
     save,
     words,
 )
-from tests.paths import SHIPPED_BILM, TINY_BILM, bilm_files
+from tests.paths import REFERENCE, SHIPPED_BILM, TINY_BILM, bilm_files
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
 
@@ -76,9 +76,9 @@ class TestBilm:
         for layer in ours.layers:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
-    def test_the_outputs_equal_the_original_ones_to_six_digits(self, reference):
+    def test_the_outputs_equal_the_original_ones_to_six_digits(self):
         """The top layer as the original TensorFlow code computed it, batch after batch with carried states."""
-        folder = reference / "bilm_tf"
+        folder = REFERENCE / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
         texts = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
         texts = [[s.split() if isinstance(s, str) else s for s in sentences] for sentences in texts]

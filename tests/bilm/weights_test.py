@@ -11,6 +11,7 @@ from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.weights import read_arrays, read_softmax, read_weights, weight_names
 from tests.bilm.helpers import SMALL, bilm_options, lstm_by_the_formula, random_bilm, save
+from tests.paths import REFERENCE
 
 SENTENCES = [["The", "cat", "sat"], ["Encyclopædia"]]
 LSTM = "RNN_{}/RNN/MultiRNNCell/Cell{}/LSTMCell/{}"
@@ -56,8 +57,8 @@ class TestWeightNames:
         parameters = [name.parameter for name in weight_names(options)]
         assert sorted(parameters) == sorted(Bilm(options).state_dict())
 
-    def test_every_array_of_the_original_file_is_read(self, reference):
-        folder = reference / "bilm_tf"
+    def test_every_array_of_the_original_file_is_read(self):
+        folder = REFERENCE / "bilm_tf"
         bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5")
         arrays = read_arrays(folder / "lm_weights.hdf5")
         assert arrays.keys() == {name.key for name in weight_names(bilm.options)}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm, LayerCache
 from tests.bilm.helpers import batches, layers_alone, random_bilm, save
+from tests.paths import SHIPPED_BILM, bilm_files
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"]]
 # Only what a user may pass.
@@ -112,10 +113,10 @@ class TestFromPretrained:
             assert np.array_equal(elmo.embed(SENTENCES[:1])[0], expected)
             assert not any(weight.requires_grad for weight in elmo.bilm.parameters())
 
-    def test_the_small_bilm_is_included(self, shipped_bilm):
+    def test_the_small_bilm_is_included(self):
         elmo = Elmo.from_pretrained()
         assert (elmo.dim, elmo.n_layers) == (256, 3)
-        bilm = Bilm.from_files(shipped_bilm / "options.json", shipped_bilm / "weights.hdf5")
+        bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM))
         assert torch.equal(elmo.bilm.forward_layers[1].kernel, bilm.forward_layers[1].kernel)
 
 

@@ -1,5 +1,3 @@
-"""Tests of the scikit-learn transformer."""
-
 import pickle
 
 import numpy as np
@@ -12,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from elmo_tasks import ElmoVectorizer
-from tests.paths import TINY_BILM
+from tests.paths import SHIPPED_BILM, TINY_BILM
 
 TEXTS = ["It rains.", "Jordan beat Chelsea", "", "The bank is closed."]
 TINY = str(TINY_BILM)
@@ -78,9 +76,9 @@ class TestTransform:
         for texts in (tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), iter(TEXTS), words):
             assert np.array_equal(vectorizer.transform(texts), expected)
 
-    def test_parameters_may_be_set_again(self, vectorizer, shipped_bilm):
+    def test_parameters_may_be_set_again(self, vectorizer):
         assert vectorizer.transform(TEXTS).shape[1] == 16
-        assert vectorizer.set_params(bilm=str(shipped_bilm)).transform(TEXTS).shape[1] == 256
+        assert vectorizer.set_params(bilm=str(SHIPPED_BILM)).transform(TEXTS).shape[1] == 256
 
 
 class TestInPipelines:

@@ -1,10 +1,7 @@
-"""Tests of the component for spaCy."""
-
 import shutil
 import subprocess
 import sys
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +11,8 @@ from spacy.tokens import Doc, DocBin, Span, Token
 from tests.paths import TINY_BILM
 
 TEXT = "It  rains. Mr. Hill\nstays here.\n"
+TINY = str(TINY_BILM)
 SENTENCES = [["It", "rains", "."], ["Mr.", "Hill", "stays", "here", "."]]
-
-
-@pytest.fixture(scope="module")
-def tiny(fixtures_root: Path) -> str:
-    return str(TINY_BILM)
 
 
 @lru_cache
@@ -41,8 +34,8 @@ def words(item: Doc | Span) -> list[Token]:
 
 
 class TestVectors:
-    def test_tokens_have_the_vectors_of_their_sentences(self, tiny, elmo):
-        doc = pipeline(tiny)(TEXT)
+    def test_tokens_have_the_vectors_of_their_sentences(self, elmo):
+        doc = pipeline(TINY)(TEXT)
         assert [token.text for token in words(doc)] == [word for sentence in SENTENCES for word in sentence]
         for token, expected in zip(words(doc), np.concatenate(elmo.embed(SENTENCES)), strict=True):
             assert token._.elmo.shape == (elmo.dim,)
@@ -51,14 +44,14 @@ class TestVectors:
         assert len(spaces) == 3
         assert not any(token._.elmo.any() for token in spaces)
 
-    def test_without_sentences_a_document_is_one_sequence(self, tiny, elmo):
-        doc = pipeline(tiny, sentencizer=False)(TEXT)
+    def test_without_sentences_a_document_is_one_sequence(self, elmo):
+        doc = pipeline(TINY, sentencizer=False)(TEXT)
         (expected,) = elmo.embed([SENTENCES[0] + SENTENCES[1]])
         np.testing.assert_allclose([token._.elmo for token in words(doc)], expected, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("pool", ["mean", "max", "first-last"])
-    def test_spans_and_documents_have_the_pool_of_their_words(self, tiny, pool):
-        doc = pipeline(tiny, pool=pool)(TEXT)
+    def test_spans_and_documents_have_the_pool_of_their_words(self, pool):
+        doc = pipeline(TINY, pool=pool)(TEXT)
         for what in (doc, doc[:], doc[0:3], doc[4:9], doc[3:4], *list(doc.sents)[:2]):
             vectors = np.stack([token._.elmo for token in words(what)])
             half = vectors.shape[1] // 2
@@ -69,29 +62,29 @@ class TestVectors:
             }[pool]
             np.testing.assert_allclose(what._.elmo, expected, rtol=0, atol=1e-6)
 
-    def test_without_pool_they_have_all_their_tokens(self, tiny):
-        doc = pipeline(tiny, pool=None)(TEXT)
+    def test_without_pool_they_have_all_their_tokens(self):
+        doc = pipeline(TINY, pool=None)(TEXT)
         for what in (doc, doc[2:6]):
             assert np.array_equal(what._.elmo, np.stack([token._.elmo for token in what]))
 
-    def test_the_settings_match_elmo(self, tiny, elmo):
+    def test_the_settings_match_elmo(self, elmo):
         for config in ({"layers": "all"}, {"layers": 1, "gamma": 2.0}, {"weights": [0.0, 1.0, -1.0]}):
-            doc = pipeline(tiny, **config)("It rains.")
+            doc = pipeline(TINY, **config)("It rains.")
             (expected,) = elmo.embed(SENTENCES[:1], **config)
             np.testing.assert_allclose(doc[1]._.elmo, expected[..., 1, :], rtol=0, atol=1e-6)
             np.testing.assert_allclose(doc._.elmo, expected.mean(-2), rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("text", ["", " \n "])
-    def test_a_document_without_words_has_zeros(self, tiny, elmo, text):
-        doc = pipeline(tiny)(text)
+    def test_a_document_without_words_has_zeros(self, elmo, text):
+        doc = pipeline(TINY)(text)
         assert doc._.elmo.shape == (elmo.dim,)
         assert not doc._.elmo.any()
-        assert pipeline(tiny, pool=None)(text)._.elmo.shape == (len(doc), elmo.dim)
+        assert pipeline(TINY, pool=None)(text)._.elmo.shape == (len(doc), elmo.dim)
 
 
 class TestPipe:
-    def test_a_stream_gives_the_vectors_of_single_documents(self, tiny):
-        nlp = pipeline(tiny, batch_tokens=12)
+    def test_a_stream_gives_the_vectors_of_single_documents(self):
+        nlp = pipeline(TINY, batch_tokens=12)
         texts = [TEXT, "", "Yes.", "  ", "One. Two. Three, four.", TEXT] * 3
         found = list(nlp.pipe([(text, index) for index, text in enumerate(texts)], as_tuples=True, batch_size=2))
         assert [context for _, context in found] == list(range(len(texts)))
@@ -101,8 +94,8 @@ class TestPipe:
 
 
 class TestWhereTheVectorsAre:
-    def test_a_document_from_a_file_has_its_vectors(self, tiny):
-        nlp = pipeline(tiny, layers="all")
+    def test_a_document_from_a_file_has_its_vectors(self):
+        nlp = pipeline(TINY, layers="all")
         doc = nlp(TEXT)
         data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
         (again,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
@@ -113,8 +106,8 @@ class TestWhereTheVectorsAre:
             with pytest.raises(ValueError, match="run a pipeline with 'elmo'"):
                 lacking._.elmo  # noqa: B018
 
-    def test_a_new_process_can_read_the_file(self, tiny, tmp_path):
-        DocBin(store_user_data=True, docs=[pipeline(tiny)(TEXT)]).to_disk(tmp_path / "docs.spacy")
+    def test_a_new_process_can_read_the_file(self, tmp_path):
+        DocBin(store_user_data=True, docs=[pipeline(TINY)(TEXT)]).to_disk(tmp_path / "docs.spacy")
         code = (
             "import sys, spacy; from spacy.tokens import DocBin; vocab = spacy.blank('en').vocab\n"
             "print(*(doc._.elmo.shape for doc in DocBin().from_disk(sys.argv[1]).get_docs(vocab)))"
@@ -122,15 +115,15 @@ class TestWhereTheVectorsAre:
         command = [sys.executable, "-c", code, tmp_path / "docs.spacy"]
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "(16,)\n"
 
-    def test_a_second_component_gives_a_warning(self, tiny):
+    def test_a_second_component_gives_a_warning(self):
         with pytest.warns(UserWarning, match="last"):
-            pipeline(tiny).add_pipe("elmo", name="second", config={"bilm": tiny})
+            pipeline(TINY).add_pipe("elmo", name="second", config={"bilm": TINY})
 
 
 class TestSimilarity:
-    def test_it_is_the_cosine(self, tiny):
-        doc = pipeline(tiny, similarity=True)(TEXT)
-        other = pipeline(tiny, similarity=True)("It snows.")
+    def test_it_is_the_cosine(self):
+        doc = pipeline(TINY, similarity=True)(TEXT)
+        other = pipeline(TINY, similarity=True)("It snows.")
         for ours, theirs in ((doc, other), (doc[0], doc[2]), (doc[0:3], other), (doc[0], other[0:2]), (doc, doc)):
             one, two = ours._.elmo, theirs._.elmo
             cosine = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
@@ -138,13 +131,13 @@ class TestSimilarity:
         assert doc[1].is_space
         assert doc[1].similarity(doc[0]) == 0.0
 
-    def test_vectors_are_elmo_vectors_only_with_similarity(self, tiny):
-        doc = pipeline(tiny, similarity=True)(TEXT)
+    def test_vectors_are_elmo_vectors_only_with_similarity(self):
+        doc = pipeline(TINY, similarity=True)(TEXT)
         for what in (doc, doc[0], doc[0:3]):
             assert what.has_vector
             assert np.array_equal(what.vector, what._.elmo)
             assert what.vector_norm == pytest.approx(np.linalg.norm(what._.elmo), rel=1e-6)
-        doc = pipeline(tiny)(TEXT)
+        doc = pipeline(TINY)(TEXT)
         assert not doc.user_hooks
         assert not doc.has_vector
 
@@ -162,12 +155,12 @@ class TestFiles:
             pipeline(str(model), layers="top", pool="max").from_bytes(content),
         ):
             assert np.array_equal(again(TEXT)._.elmo, expected)
-        without = pipeline(str(TINY_BILM), save_weights=False).to_bytes()
+        without = pipeline(TINY, save_weights=False).to_bytes()
         assert len(without) < len(content) - 10_000
-        assert pipeline(str(TINY_BILM), save_weights=False).from_bytes(content)(TEXT)._.elmo.shape == expected.shape
+        assert pipeline(TINY, save_weights=False).from_bytes(content)(TEXT)._.elmo.shape == expected.shape
 
-    def test_the_weights_may_be_omitted(self, tmp_path, tiny):
-        nlp = pipeline(tiny, save_weights=False)
+    def test_the_weights_may_be_omitted(self, tmp_path):
+        nlp = pipeline(TINY, save_weights=False)
         nlp.to_disk(tmp_path)
         assert not list(tmp_path.rglob("*.hdf5"))
         assert np.array_equal(spacy.load(tmp_path)(TEXT)._.elmo, nlp(TEXT)._.elmo)

@@ -1,5 +1,3 @@
-"""Tests of reading ELMoForManyLangs models, and of their layers."""
-
 import json
 import pickle
 from pathlib import Path
@@ -20,6 +18,7 @@ from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer
 from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.many_langs.models import CHARACTERS, SENTENCES, WORDS, layers_by_hand, write_model
+from tests.paths import REFERENCE
 
 MODELS = {
     "both": {},
@@ -65,9 +64,9 @@ class TestLayers:
         for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
             np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
 
-    def test_outputs_and_ids_equal_the_original_ones(self, reference):
+    def test_outputs_and_ids_equal_the_original_ones(self):
         """Compared with the original code on each sentence alone: equal ids, and layers to within 2e-5."""
-        folder = reference / "efml"
+        folder = REFERENCE / "efml"
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
         outputs = np.load(folder / "outputs.npz")
         bilm = read(folder / "model")
@@ -81,8 +80,8 @@ class TestLayers:
             np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
 
-    def test_outputs_with_carried_states_equal_the_original_ones(self, reference):
-        folder = reference / "efml"
+    def test_outputs_with_carried_states_equal_the_original_ones(self):
+        folder = REFERENCE / "efml"
         content = json.loads((folder / "sentences.json").read_text())
         sentences, outputs = content["sentences"], np.load(folder / "outputs.npz")
         # The original sorts the sentences of a call by length.
