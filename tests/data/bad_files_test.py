@@ -21,6 +21,7 @@ SRL = "d 0 0 a XX * - - - - * (V*) -\n"
 COREF = "#begin document (x); part 000\nx 0 0 a (0)\nx 0 1 b {}\n\n#end document\n"
 WORD = "{0}\t{1}\t_\tNOUN\tNN" + "\t_" * 5 + "\n"
 SKELETON = SRL.replace(" a ", " [WORD] ").replace("(V*)", "{}")
+SQUAD = '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b"%s}]}]}]}'
 SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
 
 
@@ -59,17 +60,8 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (SnliReader, f"[{SNLI}]".replace("\n", ""), "line 1"),
         (SnliReader, SNLI + SNLI.replace("gold_label", "label"), "line 2"),
         (SnliReader, SNLI.replace("neutral", "entails"), "line 1"),
-        (
-            SquadReader,
-            '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b"}]}]}]}',
-            "question q",
-        ),
-        (
-            SquadReader,
-            '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b", "answers": '
-            '[{"text": "c", "answer_start": 0}]}]}]}]}',
-            "question q",
-        ),
+        (SquadReader, SQUAD % "", "question q"),
+        (SquadReader, SQUAD % ', "answers": [{"text": "c", "answer_start": 0}]', "question q"),
         (SstReader, "(3 (2 It) (4 works))\n(3 (2 It) (4 works)\n", "line 2"),
         (SstReader, "(5 (2 It) (3 works))\n", "line 1"),
         (LmReader, b"a\nb \xff\n", "line 2"),

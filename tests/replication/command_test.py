@@ -1,7 +1,4 @@
-"""Tests of `allennlp elmo-tables`, and of the pages made from the results."""
-
 import json
-import runpy
 import shutil
 
 import pytest
@@ -67,10 +64,3 @@ def test_a_run_is_trained_once_and_shown(command, tmp_path, capsys):
     assert scores["test"] == 100 * metrics["test_f1-measure-overall"] and len(scores["epochs"]) == 1
     (mix,) = scores["mix"]
     assert sum(mix["weights"]) == pytest.approx(1) and mix["place"] == "input"
-
-
-class TestPages:
-    def test_the_pages_match_the_results(self, monkeypatch):
-        monkeypatch.chdir(CHECKOUT)
-        monkeypatch.setattr("sys.argv", ["pages", "--check"])
-        runpy.run_path("tools/write_pages.py", run_name="__main__")

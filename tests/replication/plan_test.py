@@ -1,5 +1,3 @@
-"""Tests of plans."""
-
 import hashlib
 import json
 

@@ -1,5 +1,3 @@
-"""Tests of subsets of training sets."""
-
 import hashlib
 
 from allennlp.data import DatasetReader

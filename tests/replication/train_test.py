@@ -53,7 +53,9 @@ class TestTrainAll:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.weekly)]
+)
 def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, number):
     """SIGTERM and Ctrl-C also stop the training; after SIGKILL it continues, and holds the lock."""
     run = make_run()

@@ -158,13 +158,11 @@ def test_a_saved_folder_is_loaded(tmp_path, format):
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
-def test_an_error_names_a_device_that_works():
-    with pytest.raises(ValueError, match="'cpu'"):
-        Elmo.from_pretrained(TINY_BILM, device="gpu")
-
-
-@pytest.mark.parametrize(("name", "names"), [("smal-open", "small-open"), ("no/such/folder", "no/such/folder")])
-def test_an_error_names_a_wrong_name(tmp_path, monkeypatch, name, names):
+@pytest.mark.parametrize(
+    ("name", "device", "names"),
+    [("smal-open", "cpu", "small-open"), ("no/such/folder", "cpu", "no/such/folder"), (TINY_BILM, "gpu", "'cpu'")],
+)
+def test_an_error_names_what_is_wrong_or_works(tmp_path, monkeypatch, name, device, names):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=names):
-        pretrained_files(name)
+        Elmo.from_pretrained(name, device=device)

@@ -6,12 +6,9 @@ from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.seq2seq_encoders import StackedAlternatingLstmSeq2SeqEncoder
 
 from elmo_tasks.modules import AlternatingHighwayLstm
+from tests.modules.recurrent.encoders_test import masked
 
 LENGTHS = [3, 7, 1, 5]
-
-
-def masked(lengths: list[int]) -> torch.Tensor:
-    return torch.arange(max(lengths, default=0)) < torch.tensor(lengths).unsqueeze(-1)
 
 
 def names_of_allennlp(ours: str) -> str:
