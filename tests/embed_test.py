@@ -77,7 +77,7 @@ def test_a_folder_of_parquet_files_has_the_vectors_of_embed(text, tmp_path, elmo
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.weekly)])
 def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
     text, output = tmp_path / "text.txt", tmp_path / "out.h5"
-    text.write_text("".join(f"{line} {n}\n" for n, line in enumerate(LINES * 200)))
+    text.write_text("".join(f"{line} {n}\n" for n, line in enumerate(LINES * 60)))
     options = EmbedOptions(BILM, part_lines=50)
     embed_file(text, tmp_path / "whole.h5", options, elmo=elmo)
     command = [sys.executable, "-m", "elmo_tasks", "embed", text, output, "--bilm", BILM, "--part-lines", "50"]
