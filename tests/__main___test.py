@@ -1,5 +1,3 @@
-"""Tests of `python -m elmo_tasks`."""
-
 import filecmp
 
 import pytest

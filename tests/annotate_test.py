@@ -1,5 +1,3 @@
-"""Tests of the job that writes the results of trained tasks for a corpus."""
-
 import gzip
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Tests of how configs are evaluated, and of their variables."""
-
 import json
 from pathlib import Path
 

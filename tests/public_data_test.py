@@ -1,5 +1,3 @@
-"""Tests of the public data and of `allennlp elmo-data`."""
-
 import hashlib
 import threading
 import zipfile

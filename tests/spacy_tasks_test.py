@@ -1,5 +1,3 @@
-"""Tests of trained models as components for spaCy."""
-
 import copy
 import gc
 import multiprocessing

@@ -1,5 +1,3 @@
-"""Fixtures for the tests of the biLM."""
-
 from pathlib import Path
 
 import pytest

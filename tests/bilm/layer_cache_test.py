@@ -1,5 +1,3 @@
-"""Tests of the layer cache."""
-
 import copy
 import gc
 import multiprocessing

@@ -1,5 +1,3 @@
-"""Tests of the commands for neighbours, word senses and coreference columns."""
-
 import json
 
 import pytest

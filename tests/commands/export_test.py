@@ -1,5 +1,3 @@
-"""Tests of `allennlp elmo-export`."""
-
 import os
 
 import h5py

@@ -1,5 +1,3 @@
-"""Fixtures for the tests of predictors."""
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Tests of trained models that take and return plain texts."""
-
 import copy
 import pickle
 from multiprocessing import get_context

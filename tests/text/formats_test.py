@@ -1,5 +1,3 @@
-"""Tests of the sentences of files."""
-
 from pathlib import Path
 
 import pytest

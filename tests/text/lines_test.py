@@ -1,5 +1,3 @@
-"""Tests of the lines of text files."""
-
 import bz2
 import gzip
 import lzma

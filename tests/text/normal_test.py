@@ -1,5 +1,3 @@
-"""Tests of normalised text."""
-
 import unicodedata
 
 import pytest

@@ -1,5 +1,3 @@
-"""Tests of sentences, their words, and the offsets of words."""
-
 import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,3 @@
-"""Tests of batching sentences."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 
