@@ -20,9 +20,8 @@ import torch
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.kernels.packed_linear import packed_linear, type_of_results
+from elmo_tasks.shipped import FIXTURES
 
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-SHIPPED = FIXTURES.parent / "elmo_tasks" / "pretrained" / "small-open"
 ORIGINAL = BilmOptions()
 SIZES = {
     # To try the script out.
@@ -150,21 +149,17 @@ def compare(
 def draw(speeds: dict[str, dict[int, dict[str, float]]], file: Path) -> None:
     """Draws tokens per second: a panel for each size, a group of bars for each batch size."""
     # Not installed where only torch is.
+    import pandas
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4 * len(speeds), 3), layout="constrained")
     panels = figure.subplots(1, len(speeds), squeeze=False)[0]
     for panel, (size, of_batches) in zip(panels, speeds.items(), strict=True):
-        names = list(next(iter(of_batches.values())))
-        for number, name in enumerate(names):
-            at = [group + (number - (len(names) - 1) / 2) * 0.8 / len(names) for group in range(len(of_batches))]
-            heights = [of_batch[name] for of_batch in of_batches.values()]
-            bars = panel.bar(at, heights, 0.8 / len(names), label=name, color="grey" if name == "AllenNLP" else None)
-            ratios = [of_batch[name] / of_batch[names[0]] for of_batch in of_batches.values()]
-            panel.bar_label(bars, [f"{ratio:.1f}" for ratio in ratios], fontsize=7)
-        panel.set_xticks(range(len(of_batches)), [f"{n:,} sentence{'s' * (n > 1)}" for n in of_batches])
-        panel.set_title(size)
-        panel.set_ylabel("tokens per second")
+        # A row for each batch size, a column for each biLM.
+        table = pandas.DataFrame(of_batches).T
+        table.plot.bar(ax=panel, title=size, xlabel="sentences", ylabel="tokens per second", rot=0, width=0.8)
+        for bars, name in zip(panel.containers, table, strict=True):
+            panel.bar_label(bars, [f"{ratio:.1f}" for ratio in table[name] / table.iloc[:, 0]], fontsize=7)
         panel.legend(fontsize=7)
     figure.savefig(file)
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from bilm import SHIPPED, sentences
+from bilm import sentences
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
 from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.shipped import PRETRAINED
 
 
 def seconds(bilm: Callable[[torch.Tensor], BilmOutput], batches: list[torch.Tensor]) -> float:
@@ -28,7 +29,9 @@ def seconds(bilm: Callable[[torch.Tensor], BilmOutput], batches: list[torch.Tens
 @torch.no_grad()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bilm", type=Path, default=SHIPPED, help="folder of options.json and weights.hdf5")
+    parser.add_argument(
+        "--bilm", type=Path, default=PRETRAINED / "small-open", help="folder of options.json and weights.hdf5"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--batches", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=64)

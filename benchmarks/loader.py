@@ -17,8 +17,7 @@ from allennlp.data.samplers import BucketBatchSampler
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer, TokenIndexer
 
 from elmo_tasks.data import ElmoTokenIndexer, NerReader
-
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+from elmo_tasks.shipped import FIXTURES
 
 
 def epochs(indexers: dict[str, TokenIndexer], file: Path) -> list[float]:
