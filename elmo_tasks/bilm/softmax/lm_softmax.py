@@ -65,9 +65,12 @@ class LmSoftmax(nn.Module):
         """
         device = hidden.device.type
         dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
-        loss = self._full_loss if self.n_samples is None or not self.training else self._sampled_loss
+        columns = self._all_columns if self.n_samples is None or not self.training else self._sampled_columns
         with torch.autocast(device, enabled=False):
-            return loss(hidden.to(self.weight.dtype), targets, dtype)
+            hidden = hidden.to(self.weight.dtype)
+            *parts, column_of_target = columns(hidden, targets)
+            tensors = (_at_least_float32(part) for part in (hidden, *parts))
+            return _Loss.apply(*tensors, column_of_target, dtype)  # type: ignore[no-any-return, no-untyped-call]
 
     def log_likelihood(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """
@@ -108,19 +111,21 @@ class LmSoftmax(nn.Module):
     def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         n_rows = max(1, _LOGITS_AT_ONCE // self.n_words)
         chunks = zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True)
-        return torch.cat([self._losses(*chunk) for chunk in chunks])
+        losses = []
+        for some, their_targets in chunks:
+            # Shape: (n_rows, n_words)
+            logits = _at_least_float32(linear(some, self.weight, self.bias))
+            losses.append(cross_entropy(logits, their_targets, reduction="none"))
+        return torch.cat(losses)
 
-    def _losses(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        # Shape: (n, n_words)
-        logits = _at_least_float32(linear(hidden, self.weight, self.bias))
-        return cross_entropy(logits, targets, reduction="none")
-
-    def _full_loss(self, hidden: torch.Tensor, targets: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def _all_columns(self, hidden: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Weight, bias, target logits and the targets' columns for `_Loss`, with a column for each word."""
         # Shape: (n,)
         target_logits = (hidden * embedding(targets, self.weight)).sum(-1) + self.bias[targets]
-        return _loss_of(hidden, self.weight, self.bias, target_logits, targets, dtype)
+        return self.weight, self.bias, target_logits, targets
 
-    def _sampled_loss(self, hidden: torch.Tensor, targets: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def _sampled_columns(self, hidden: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """As in `_all_columns`, with a column for each negative."""
         assert self.n_samples is not None
         negatives = draw_negatives(self.n_words, self.n_samples, hidden.device)
         # One look-up for negatives and targets: the gradient of a look-up is as large as the weight matrix.
@@ -139,7 +144,7 @@ class LmSoftmax(nn.Module):
         # words finds it without comparing each row with each sample. Shape: (n_words,)
         columns = torch.full((self.n_words,), -1, device=hidden.device)
         columns[negatives.words] = torch.arange(sizes[0], device=hidden.device)
-        return _loss_of(hidden, weight, bias, target_logits, columns[targets], dtype)
+        return weight, bias, target_logits, columns[targets]
 
 
 class _Loss(torch.autograd.Function):
@@ -186,19 +191,6 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_loss: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return *(gradient * d_loss for gradient in ctx.saved_tensors), None, None
-
-
-def _loss_of(
-    hidden: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor,
-    target_logits: torch.Tensor,
-    targets: torch.Tensor,
-    dtype: torch.dtype,
-) -> torch.Tensor:
-    parts = (_at_least_float32(part) for part in (hidden, weight, bias, target_logits))
-    loss: torch.Tensor = _Loss.apply(*parts, targets, dtype)  # type: ignore[no-untyped-call]
-    return loss
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
