@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,15 +22,8 @@ _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 _WORDS_AT_ONCE = {"cpu": 256}
 
 _Linear = Callable[[torch.Tensor], torch.Tensor]
-
-
-@dataclass(frozen=True)
-class _LinearLayers:
-    """One function per filter width, two per highway layer, and one for the projection."""
-
-    filters: list[_Linear]
-    highways: list[tuple[_Linear, _Linear]]
-    projection: _Linear
+_LinearLayers = dict[nn.Module, _Linear]
+"""A function for each module that is a linear layer, also for the filters of one width."""
 
 
 class Highway(nn.Module):
@@ -157,42 +149,35 @@ class CharacterEncoder(nn.Module):
         """Shape `(n_words, width)`, with padding after `longest` columns, to `(n_words, projection_dim)`."""
         assert self.embedding is not None
         pooled = []
-        for width, filters in zip(self._widths, linear_layers.filters, strict=True):
+        for width, convolution in zip(self._widths, self.convolutions, strict=True):
             # The maximum includes one window of only padding; further ones would have the same value.
             n_columns = min(longest + width, words.size(1))
             # Shape: (n_words, n_windows, character_dim, width)
             windows = self.embedding(words[:, :n_columns]).to(type_of_results(dtype)).unfold(1, width, 1)
             # A matrix product is several times as fast as a convolution here.
             # Shape: (n_words * n_windows, number)
-            responses = filters(windows.reshape(-1, windows.size(2) * width))
+            responses = linear_layers[convolution](windows.reshape(-1, windows.size(2) * width))
             pooled.append(responses.view(*windows.shape[:2], -1).amax(1))
         # The activations are monotonic, so it is enough to apply them to the maximum.
         # Shape: (n_words, n_filters)
         hidden = self._activation(torch.cat(pooled, -1))
-        for transform, carry in linear_layers.highways:
+        for highway in self.highways:
+            transform, carry = (linear_layers[module] for module in highway.children())
             hidden = torch.lerp(hidden, torch.relu(transform(hidden)), torch.sigmoid(carry(hidden)))
         # Shape: (n_words, projection_dim)
-        return linear_layers.projection(hidden if others is None else torch.cat([others, hidden], -1))
+        return linear_layers[self.projection](hidden if others is None else torch.cat([others, hidden], -1))
 
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
+
+        def layers(make: Callable[[torch.Tensor, Any], _Linear]) -> _LinearLayers:
+            modules = (module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear))
+            return {module: make(module.weight.flatten(1), module.bias) for module in modules}
+
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             self._packed.forget()
-            return self._layers_by(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
-        return self._packed(parameters, dtype, lambda: self._layers_by(partial(packed_linear, dtype=dtype)))
-
-    def _layers_by(self, make: Callable[[torch.Tensor, torch.Tensor], _Linear]) -> _LinearLayers:
-        # torch does not type the modules of a ModuleList.
-        convolutions = cast(list[nn.Conv1d], list(self.convolutions))
-        layers = cast(list[Highway], list(self.highways))
-        return _LinearLayers(
-            [make(layer.weight.flatten(1), cast(torch.Tensor, layer.bias)) for layer in convolutions],
-            [
-                (make(layer.transform.weight, layer.transform.bias), make(layer.carry.weight, layer.carry.bias))
-                for layer in layers
-            ],
-            make(self.projection.weight, self.projection.bias),
-        )
+            return layers(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
+        return self._packed(parameters, dtype, lambda: layers(partial(packed_linear, dtype=dtype)))
 
 
 def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

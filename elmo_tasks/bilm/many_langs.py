@@ -116,7 +116,7 @@ class DictionaryEncoder(CharacterEncoder):
             others = others.to(type_of_results(dtype))
         if self.characters is None:
             assert others is not None
-            return self._linear_layers(dtype).projection(others)
+            return self._linear_layers(dtype)[self.projection](others)
         # Shape: (n_words, width)
         ids = torch.from_numpy(self.character_ids(spelled)).to(words.device)
         return self._encode_by_length(ids, ids != self.characters[_PADDING], dtype, others)
