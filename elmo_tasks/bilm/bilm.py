@@ -15,8 +15,8 @@ from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.kernels.packed_linear import kernel_name
 from elmo_tasks.bilm.kernels.precision import Precision, precision_on
-from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, ProjectedLstm
+from elmo_tasks.bilm.lstm.recurrence import BidirectionalLayer
 from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
@@ -61,8 +61,8 @@ class Bilm(nn.Module):
         self._precision: Precision = precision
         self.character_encoder = (CharacterEncoder if options.dictionaries is None else DictionaryEncoder)(options)
         self.word_rows = self.character_encoder.word_rows
-        self.forward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
-        self.backward_layers = nn.ModuleList(ProjectedLstm.from_options(options) for _ in range(options.n_layers))
+        self.forward_layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
+        self.backward_layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
         self._layers = [
             BidirectionalLayer(pair)  # type: ignore[arg-type]
             for pair in zip(self.forward_layers, self.backward_layers, strict=True)

@@ -1,6 +1,6 @@
 """The words of a batch, and how sentences are packed by length and unpacked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -9,7 +9,7 @@ import torch
 
 from elmo_tasks.bilm.characters import WordRows
 
-__all__ = ["PackedBatch", "PackedSentences", "mask_of", "pack", "pack_sentences", "rows_of_steps"]
+__all__ = ["PackedBatch", "PackedSentences", "mask_of", "pack", "pack_sentences", "previous_values"]
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,14 @@ def pack(lengths: np.ndarray) -> PackedBatch:
     return PackedBatch(batch_sizes.tolist(), *map(torch.from_numpy, parts))
 
 
-def rows_of_steps(batch_sizes: Sequence[int]) -> Iterator[tuple[slice, int]]:
-    """The packed rows of each step, and their number."""
-    end = 0
-    for size in batch_sizes:
-        start, end = end, end + size
-        yield slice(start, end), size
+def previous_values(values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequence[int]) -> list[torch.Tensor]:
+    """
+    For each step, the values at the previous words, from those of all words, of shape `(n, n_words, dim)`, and those
+    before the first words, of shape `(n, n_sentences, dim)`.
+    """
+    before = [first, *values.split(batch_sizes, 1)[:-1]]
+    # The step before may have more rows.
+    return [part[:, :size] for part, size in zip(before, batch_sizes, strict=True)]
 
 
 @dataclass(frozen=True)

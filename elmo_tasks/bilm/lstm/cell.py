@@ -1,108 +1,100 @@
 """
-One step of the LSTM's memory, and its gradient: everything between the matrix products.
+The LSTM cell of the biLM and of the task models: one step, and its derivatives.
 
-On a CPU, a logistic function costs a sixth of a hyperbolic tangent, so `tanh(x)` is computed as `2 sigmoid(2 x) - 1`.
-The factors of 2 cost nothing: the input has doubled products for the candidates, so one logistic function computes all
-four gates; the output is half the hidden units, for a doubled projection. Both are exact. With the products `z`:
-
-    i, g', f, o = sigmoid(z_i, 2 z_g, z_f, z_o)
-    m_t  = clip(f * m_{t-1} + i * (2 g' - 1))
-    u'_t = o * (sigmoid(2 m_t) - 1/2)
-
-The memory accumulates over a sentence, so it is at least float32, even if the products are less precise. So are the
-gates: most are near a half, and rounding them would cause the largest error.
+On a CPU, a logistic function `s` costs a sixth of a hyperbolic tangent, so all cells compute halves of the latter:
+`tanh(x) / 2 = s(2 x) - 1/2`. The factors of 2 are multiplied into the weights in advance, which is exact: products `z`
+are doubled for the candidates, and outputs are half the usual ones. Products are in blocks of `dim`, and become the
+gates in place.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 
-__all__ = ["cell_backward", "cell_forward"]
-
-# On a CPU, the gradient runs over blocks of about this many gates, which stay in the second-level cache.
-_GATES_AT_ONCE = 2**16
+__all__ = ["Cell", "LstmCell"]
 
 
-def cell_forward(
-    products: torch.Tensor | Sequence[torch.Tensor],
-    memory: torch.Tensor,
-    clip: float | None,
-    *,
-    dtype: torch.dtype,
-    gates: torch.Tensor,
-) -> torch.Tensor:
+class Cell:
+    """The settings of a cell; `LstmCell` describes the methods."""
+
+    scales: ClassVar[Sequence[float]]
+    """By how much the usual products of each block are multiplied."""
+    logistic: ClassVar[slice]
+    """The blocks that are replaced by their logistic function before `forward`."""
+    n_kept: ClassVar[int]
+    """The tensors that `forward` fills for the backward pass: the memory is the first, the output the last."""
+    start: ClassVar[float]
+    """The memory and the output before the first word; added to all outputs."""
+
+
+class LstmCell(Cell):
     """
-    One step of several LSTMs: from the products of each for i, g, f, o (doubled for g), of shape
-    `(n_rows, 4 * cell_dim)`, and the memory, of shape `(n_lstms, n_rows, cell_dim)`, which is updated in place and has
-    the largest magnitude `clip`, to the hidden units, halved, in the shape of the memory and of type `dtype`. Fills
-    `gates`, of shape `(n_lstms, n_rows, 4 * cell_dim)` and the type of the memory, for `cell_backward`.
+    `torch.nn.LSTM`, with twice its memory:
+
+        i, f, g, o = s(z_i), s(z_f), s(z_g) - 1/2, s(z_o)
+        m_t = f * m_{t-1} + 4 i g
+        q_t = s(m_t) - 1/2
+        h_t = o * q_t
+
+    `clip` is the largest magnitude of the usual memory. Clipped values get no gradient.
     """
-    for product, gate in zip(products, gates, strict=True):
-        torch.sigmoid(product.to(gate.dtype), out=gate)
-    # Shape: (n_lstms, n_rows, cell_dim), each
-    input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)
-    memory.mul_(forget_gate).addcmul_(input_gate, candidate - 0.5, value=2.0)
-    if clip is not None:
-        memory.clamp_(-clip, clip)
-    return (2.0 * memory).sigmoid_().sub_(0.5).mul_(output_gate).to(dtype)
 
+    scales: ClassVar[Sequence[float]] = (1, 1, 2, 1)
+    logistic = slice(0, 4)
+    n_kept = 3
+    start = 0.0
 
-def cell_backward(
-    gates: torch.Tensor,
-    memory: torch.Tensor,
-    previous_memory: torch.Tensor,
-    d_hidden: torch.Tensor | Sequence[torch.Tensor],
-    d_memory: torch.Tensor,
-    clip: float | None,
-    *,
-    d_products: torch.Tensor,
-    hidden: torch.Tensor,
-) -> None:
-    """
-    The gradient of `cell_forward`, which wrote the `gates`, in place: from the memory after and before the step, and
-    the gradient of the halved hidden units and of the memory after it, each of shape `(n_lstms, n_rows, cell_dim)`,
-    turns `d_memory` into the gradient of the memory before the step. Fills `d_products`, of shape
-    `(n_lstms, n_rows, 4 * cell_dim)`, with the gradient of the products for i, g, f, o; for g, of the product before
-    doubling; it may be the same tensor as `gates`. Fills `hidden` with the halved hidden units, which the forward
-    pass does not keep. With one `d_hidden` per LSTM, runs in blocks that fit in the cache. Clipped values get no
-    gradient.
-    """
-    parts = gates, memory, previous_memory, d_hidden, d_memory, d_products, hidden
-    if isinstance(d_hidden, torch.Tensor):
-        _backward_of_rows(gates, memory, previous_memory, d_hidden, d_memory, d_products, hidden, clip=clip)
-        return
-    n_rows = max(1, _GATES_AT_ONCE // gates.size(-1))
-    for of_lstm in zip(*parts, strict=True):
-        for rows in zip(*(part.split(n_rows) for part in of_lstm), strict=True):
-            _backward_of_rows(*rows, clip=clip)
+    def __init__(self, clip: float | None = None) -> None:
+        self.clip = clip
 
+    def forward(self, memory: torch.Tensor, *parts: torch.Tensor) -> None:
+        """
+        From the previous memory, the blocks and the tensors to fill, of shape `(n_directions, n_rows, dim)` each. `m`
+        may be the previous memory, and `q` may be `h`.
+        """
+        i, f, g, o, m, q, h = parts
+        torch.mul(memory, f, out=m).addcmul_(i, g.sub_(0.5), value=4.0)
+        if self.clip is not None:
+            m.clamp_(-2.0 * self.clip, 2.0 * self.clip)
+        torch.mul(torch.sigmoid(m, out=q).sub_(0.5), o, out=h)
 
-def _backward_of_rows(
-    gates: torch.Tensor,
-    memory: torch.Tensor,
-    previous_memory: torch.Tensor,
-    d_hidden: torch.Tensor,
-    d_memory: torch.Tensor,
-    d_products: torch.Tensor,
-    hidden: torch.Tensor,
-    *,
-    clip: float | None,
-) -> None:
-    """`cell_backward` for some rows, with `d = sigmoid(2 m) - 1/2` and its slope `2 d' = 1/2 - 2 d^2`."""
-    gates, d_hidden = gates.to(memory.dtype), d_hidden.to(memory.dtype)
-    # Shape: (n_rows, cell_dim), each
-    input_gate, candidate, forget_gate, output_gate = gates.chunk(4, -1)
-    squashed = (2.0 * memory).sigmoid_().sub_(0.5)
-    torch.mul(squashed, output_gate, out=hidden)
-    # The derivative of every gate by its product. Shape: (n_rows, 4 * cell_dim)
-    slopes = torch.addcmul(gates, gates, gates, value=-1.0)
-    d_input, d_candidate, d_forget, d_output = slopes.chunk(4, -1)
-    d_output.mul_(squashed).mul_(d_hidden)
-    d_memory.add_(squashed.square_().mul_(-2.0).add_(0.5).mul_(output_gate).mul_(d_hidden))
-    if clip is not None:
-        d_memory.mul_(memory.abs() < clip)
-    d_input.mul_((2.0 * candidate).sub_(1.0)).mul_(d_memory)
-    d_candidate.mul_(input_gate).mul_(d_memory).mul_(4.0)
-    d_forget.mul_(previous_memory).mul_(d_memory)
-    d_memory.mul_(forget_gate)
-    d_products.copy_(slopes)
+    def derivatives(
+        self, gates: torch.Tensor, kept: Sequence[torch.Tensor], before: torch.Tensor, by_product: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        """
+        At each row, given the memory before it, fills `by_product` with the derivatives of the memory or the output by
+        the products, in the shape of the gates. The result has the derivatives of the output by the memory, and of the
+        memory by the one before; with a clip, also which memories are clipped.
+        """
+        i, f, g, o = gates.split(before.size(-1), -1)[:4]
+        # The derivative of the logistic function, which is wrong only for g.
+        torch.addcmul(gates, gates, gates, value=-1.0, out=by_product)
+        by_i, by_f, by_g, by_o = by_product.split(before.size(-1), -1)[:4]
+        by_i.mul_(g).mul_(4.0)
+        by_f.mul_(before)
+        torch.mul(g, g, out=by_g).sub_(0.25).mul_(i).mul_(-4.0)
+        by_o.mul_(kept[1])
+        by_memory = kept[1].square().sub_(0.25).mul_(o).neg_()
+        return (by_memory, f) if self.clip is None else (by_memory, f, kept[0].abs() >= 2.0 * self.clip)
+
+    def backward(
+        self,
+        d_output: torch.Tensor,
+        d_previous: torch.Tensor | None,
+        d_memory: torch.Tensor,
+        by_product: torch.Tensor,
+        *derivatives: torch.Tensor,
+    ) -> None:
+        """
+        Turns the `derivatives` at some rows, of shape `(..., n_blocks, dim)` and `(..., dim)`, into the gradient of the
+        products, and the gradient of the memory after the step into that before. A cell without a separate memory adds
+        to the gradient of the previous output instead, if there is one.
+        """
+        by_memory, f, *is_clipped = derivatives
+        d_memory.addcmul_(d_output, by_memory)
+        if is_clipped:
+            d_memory.masked_fill_(is_clipped[0], 0.0)
+        by_product[..., :3, :].mul_(d_memory.unsqueeze(-2))
+        by_product[..., 3:, :].mul_(d_output.unsqueeze(-2))
+        d_memory.mul_(f)

@@ -25,37 +25,15 @@ class ProjectedLstm(nn.Module):
     parameters; `BidirectionalLayer` runs the LSTM.
     """
 
-    def __init__(
-        self,
-        *,
-        input_dim: int,
-        cell_dim: int,
-        projection_dim: int,
-        cell_clip: float | None = None,
-        projection_clip: float | None = None,
-    ) -> None:
+    def __init__(self, options: BilmOptions) -> None:
         super().__init__()
-        self.cell_clip = cell_clip
-        self.projection_clip = projection_clip
-        self.kernel = nn.Parameter(torch.empty(input_dim + projection_dim, 4 * cell_dim))
+        dim, cell_dim = options.projection_dim, options.cell_dim
+        self.cell_clip = options.cell_clip
+        self.projection_clip = options.projection_clip
+        self.kernel = nn.Parameter(torch.empty(2 * dim, 4 * cell_dim))
         self.bias = nn.Parameter(torch.empty(4 * cell_dim))
-        self.projection = nn.Parameter(torch.empty(cell_dim, projection_dim))
-        forget_bias = torch.zeros(4, cell_dim)
-        forget_bias[2] = 1.0
-        self.register_buffer("forget_bias", forget_bias.flatten(), persistent=False)
-        self.forget_bias: torch.Tensor
+        self.projection = nn.Parameter(torch.empty(cell_dim, dim))
         self.reset_parameters()
-
-    @classmethod
-    def from_options(cls, options: BilmOptions) -> "ProjectedLstm":
-        """An LSTM of a biLM with these options."""
-        return cls(
-            input_dim=options.projection_dim,
-            cell_dim=options.cell_dim,
-            projection_dim=options.projection_dim,
-            cell_clip=options.cell_clip,
-            projection_clip=options.projection_clip,
-        )
 
     def reset_parameters(self) -> None:
         """Draws new weights (Glorot and Bengio 2010, as TensorFlow does by default); the bias starts at 0."""
@@ -63,9 +41,15 @@ class ProjectedLstm(nn.Module):
         nn.init.xavier_uniform_(self.projection)
         nn.init.zeros_(self.bias)
 
-    def recurrent_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The kernel, the bias including the forget gate's 1, and the projection."""
-        return self.kernel, self.bias + self.forget_bias, self.projection
+    def scaled_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """
+        The kernel, the bias including the forget gate's 1, and the projection, for `LstmCell`: the gates in its order,
+        i, f, g, o, with the candidates doubled, and a doubled projection for its halved outputs.
+        """
+        i, g, f, o = self.kernel.chunk(4, -1)
+        kernel = torch.cat([i, f, 2.0 * g, o], -1)
+        i, g, f, o = self.bias.chunk(4)
+        return kernel, torch.cat([i, f + 1.0, 2.0 * g, o]), 2.0 * self.projection
 
 
 class CarriedStates:

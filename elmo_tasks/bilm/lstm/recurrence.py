@@ -1,61 +1,118 @@
 """
-The loop over words that runs LSTMs with a projected output, with or without gradients.
+The LSTMs of a layer of the biLM, with projected outputs, run in one loop over words, with or without gradients.
 
-Several LSTMs of the same shape (the two directions of a layer) run in one loop, each over its own inputs. Sentences are
-packed as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from the longest sentence to the
-shortest, so padding costs nothing. `batch_sizes` is the number of sentences that have a word at each step.
+Several LSTMs of the same shape (the two directions) run in one loop, each over its own inputs. Sentences are packed as
+in `PackedBatch`: step by step, and within a step from the longest sentence to the shortest. `batch_sizes` is the number
+of sentences that have a word at each step.
+
+Unlike `modules/recurrent/recurrence.py`, the loop computes all of a step: the weights are packed in any precision, and
+a step of the biLM's size fills the cache, so its gradient would be slower for all words in one pass.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.bilm.kernels.packed_linear import StackedLinear
-from elmo_tasks.bilm.lstm.cell import cell_backward, cell_forward
-from elmo_tasks.bilm.packing import rows_of_steps
+from elmo_tasks.bilm.kernels.frozen import FrozenValue
+from elmo_tasks.bilm.kernels.packed_linear import StackedLinear, type_of_results
+from elmo_tasks.bilm.lstm.cell import LstmCell
+from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+from elmo_tasks.bilm.packing import previous_values
 
-__all__ = ["LstmWeights", "RecurrenceFunction", "run_lstms"]
+__all__ = ["BidirectionalLayer", "LstmState", "RecurrenceFunction"]
 
 # The input side of several steps is one product of about this many rows: enough to be fast (on a CPU, more would not
 # fit in the cache), and few enough for sentences of any length.
 _ROWS_AT_ONCE = {"cpu": 128}
 # The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
 _GRADIENT_ROWS_AT_ONCE = 1024
+# On a CPU, the gradient of the cell runs over blocks of about this many gates, which stay in the second-level cache.
+_GATES_AT_ONCE = 2**16
+
+LstmState = tuple[torch.Tensor, torch.Tensor]
+"""Outputs and memories, of shapes `(n_lstms, n_sentences, projection_dim)` and `(n_lstms, n_sentences, cell_dim)`."""
+Clips = tuple[float | None, float | None]
+"""The largest magnitudes of the memory and of the output."""
 
 
-class LstmWeights:
+class BidirectionalLayer:
     """
-    The weights of LSTMs, ready for `run_lstms`: the products with `W_x` (and the bias), with `W_h`, and with `P`.
-    `cell.py` explains why the candidates' products and the projection are doubled.
-
-    They are made of `kernel`, of shape `(n_lstms, input_dim + projection_dim, 4 * cell_dim)`, `bias`, of shape
-    `(n_lstms, 4 * cell_dim)`, including the forget gate's 1, and `projection`, of shape
-    `(n_lstms, cell_dim, projection_dim)`; `dtype` is the type of the products.
+    LSTMs of the same shape, run in one loop over the words: with gradients where needed, and otherwise with weights
+    that are packed once. This is not a module: the parameters are registered elsewhere.
     """
 
-    def __init__(
+    def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
+        self.lstms = tuple(lstms)
+        self._packed: FrozenValue[_Weights] = FrozenValue()
+
+    def zero_state(self, n_sentences: int) -> LstmState:
+        """The state before the first words. The memory, a sum over the sentence, is at least float32."""
+        projection = self.lstms[0].projection
+        cell_dim, projection_dim = projection.shape
+        memory_dtype = torch.promote_types(projection.dtype, torch.float32)
+        return (
+            projection.new_zeros(len(self.lstms), n_sentences, projection_dim),
+            projection.new_zeros(len(self.lstms), n_sentences, cell_dim, dtype=memory_dtype),
+        )
+
+    def __call__(
         self,
-        kernel: torch.Tensor,
-        bias: torch.Tensor,
-        projection: torch.Tensor,
-        cell_clip: float | None,
-        projection_clip: float | None,
-        dtype: torch.dtype,
-    ) -> None:
-        input_dim = kernel.size(1) - projection.size(2)
-        # Shape: (n_lstms, 4 * cell_dim, input_dim + projection_dim)
-        weights = _with_doubled_candidates(kernel).transpose(1, 2)
-        self.input_side = StackedLinear(weights[..., :input_dim], _with_doubled_candidates(bias), dtype=dtype)
-        self.recurrent_side = StackedLinear(weights[..., input_dim:], dtype=dtype)
-        self.projection = StackedLinear((2.0 * projection).transpose(1, 2), dtype=dtype)
-        self.cell_clip = cell_clip
-        self.projection_clip = projection_clip
+        inputs: torch.Tensor,
+        batch_sizes: Sequence[int],
+        state: LstmState,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """
+        From inputs of shape `(n_lstms, n_words, projection_dim)`, for each LSTM in the order of a `PackedBatch`, to
+        outputs of the same shape, and the memory after the last word of each sentence. `state` is the one before the
+        first words. `dtype` is the type of the products, by default the parameters'. With `torch.int8`, inputs and
+        outputs are float32.
+        """
+        parameters = list(chain.from_iterable(lstm.parameters() for lstm in self.lstms))
+        dtype = dtype or parameters[0].dtype
+        inputs = inputs.to(type_of_results(dtype))
+        clips = self.lstms[0].cell_clip, self.lstms[0].projection_clip
+        # The cell's memory is twice the usual one.
+        output, memory = state[0].to(inputs.dtype), 2.0 * state[1]
+        is_trained = any(parameter.requires_grad for parameter in parameters)
+        if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
+            if is_trained:
+                self._packed.forget()
+            outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
+                inputs, *self._stacked_parameters(), output, memory, batch_sizes, clips
+            )
+        else:
+            weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
+            outputs = _run(weights, clips, inputs, batch_sizes, output, memory)
+        return outputs, 0.5 * memory
+
+    def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        kernels, biases, projections = zip(*(lstm.scaled_parameters() for lstm in self.lstms), strict=True)
+        return torch.stack(kernels), torch.stack(biases), torch.stack(projections)
 
 
-def run_lstms(
-    weights: LstmWeights,
+class _Weights:
+    """
+    The products with `W_x` (and the bias), with `W_h`, and with `P`, of type `dtype`, from `scaled_parameters`, of
+    shapes `(n_lstms, 2 * projection_dim, 4 * cell_dim)`, `(n_lstms, 4 * cell_dim)` and
+    `(n_lstms, cell_dim, projection_dim)`.
+    """
+
+    def __init__(self, kernel: torch.Tensor, bias: torch.Tensor, projection: torch.Tensor, dtype: torch.dtype) -> None:
+        # Shape: (n_lstms, 4 * cell_dim, projection_dim), each
+        of_input, of_output = kernel.transpose(1, 2).chunk(2, 2)
+        self.input_side = StackedLinear(of_input, bias, dtype=dtype)
+        self.recurrent_side = StackedLinear(of_output, dtype=dtype)
+        self.projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
+
+
+def _run(
+    weights: _Weights,
+    clips: Clips,
     inputs: torch.Tensor,
     batch_sizes: Sequence[int],
     output: torch.Tensor,
@@ -65,59 +122,62 @@ def run_lstms(
     memories: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """
-    Runs LSTMs over sentences, without gradients: from packed inputs, of shape `(n_lstms, n_words, input_dim)`, to the
-    outputs, packed like them and of the same type, of shape `(n_lstms, n_words, projection_dim)`.
+    Runs LSTMs over sentences, without gradients: from packed inputs, of shape `(n_lstms, n_words, projection_dim)`, to
+    outputs of the same shape and type.
 
     `output` and `memory` are the state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
     `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `gates` and
     `memories`, both or none, are filled with what the backward pass needs, packed like `inputs`; `gates` may be less
     precise than the memory.
     """
-    dtype = inputs.dtype
-    outputs = inputs.new_empty(*inputs.shape[:2], output.size(-1))
-    # On a CPU, allocating memory for the gates of a step takes longer than computing them.
-    scratch = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1))
-    for steps in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
-        first, last = steps[0][0].start, steps[-1][0].stop
+    cell, projection_clip = LstmCell(clips[0]), clips[1]
+    outputs = torch.empty_like(inputs)
+    # On a CPU, allocating memory for the gates of a step takes longer than computing them. The memory accumulates over
+    # a sentence, so it is at least float32. So are the gates, even if the products are not: most are near a half, and
+    # rounding them would cause the largest error.
+    scratch, hidden = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)), torch.empty_like(memory)
+    start = 0
+    for span in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
         # Shape: (some words, 4 * cell_dim), for each LSTM
-        input_sides = weights.input_side(inputs[:, first:last])
-        for rows, n_now in steps:
-            here = slice(rows.start - first, rows.stop - first)
+        input_sides = weights.input_side(inputs[:, start : start + sum(span)])
+        for n_now, input_side in zip(span, _steps(input_sides, span), strict=True):
+            rows = slice(start, start + n_now)
+            start = rows.stop
             # Shape: (n_now, 4 * cell_dim), for each LSTM
-            products = weights.recurrent_side(output[:, :n_now], _rows_of(input_sides, here))
-            now = memory[:, :n_now]
-            gates_now = scratch[:, :n_now]
-            units = cell_forward(products, now, weights.cell_clip, dtype=dtype, gates=gates_now)
+            products = weights.recurrent_side(output[:, :n_now], input_side)
+            # Shape: (n_lstms, n_now, 4 * cell_dim) and (n_lstms, n_now, cell_dim), twice
+            gates_now, memory_now, units = scratch[:, :n_now], memory[:, :n_now], hidden[:, :n_now]
+            for product, gate in zip(products, gates_now, strict=True):
+                torch.sigmoid(product.to(gate.dtype), out=gate)
+            cell.forward(memory_now, *gates_now.chunk(4, -1), memory_now, units, units)
             if gates is not None and memories is not None:
                 gates[:, rows] = gates_now
-                memories[:, rows] = now
+                memories[:, rows] = memory_now
             # Shape: (n_lstms, n_now, projection_dim)
             output = outputs[:, rows]
-            _write(weights.projection(units), weights.projection_clip, output)
+            _write(weights.projection(units.to(inputs.dtype)), projection_clip, output)
     return outputs
 
 
 class RecurrenceFunction(torch.autograd.Function):
     """
-    `run_lstms` with gradients. The backward pass runs through the sentences in reverse for the cell's gradient and
-    computes each weight's gradient in products over many words.
+    `_run` with gradients. The backward pass runs through the sentences in reverse for the cell's gradient and computes
+    each weight's gradient in products over many words.
 
-    `RecurrenceFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip,
-    projection_clip)` takes the tensors of `LstmWeights` and `run_lstms` and returns the outputs and the last memory.
-    `inputs`, `output`, the products and the outputs have the same type; the memory keeps its own.
+    `RecurrenceFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, clips)` takes the tensors
+    of `_Weights` and `_run` and returns the outputs and the last memory. `inputs`, `output`, the products and the
+    outputs have the same type; the memory keeps its own.
     """
 
     @staticmethod
-    def forward(  # type: ignore[no-untyped-def]
-        ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, cell_clip, projection_clip
-    ):
-        weights = LstmWeights(kernel, bias, projection, cell_clip, projection_clip, inputs.dtype)
+    def forward(ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, clips):  # type: ignore[no-untyped-def]
+        weights = _Weights(kernel, bias, projection, inputs.dtype)
         last_memory = memory.clone()
         shape, cell_dim = inputs.shape[:2], memory.size(-1)
         gates, memories = inputs.new_empty(*shape, 4 * cell_dim), memory.new_empty(*shape, cell_dim)
-        outputs = run_lstms(weights, inputs, batch_sizes, output, last_memory, gates=gates, memories=memories)
+        outputs = _run(weights, clips, inputs, batch_sizes, output, last_memory, gates=gates, memories=memories)
         ctx.save_for_backward(inputs, kernel, projection, output, memory, outputs, gates, memories)
-        ctx.settings = batch_sizes, cell_clip, projection_clip
+        ctx.settings = batch_sizes, clips
         return outputs, last_memory
 
     @staticmethod
@@ -130,52 +190,77 @@ class RecurrenceFunction(torch.autograd.Function):
     @staticmethod
     def _backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         inputs, kernel, projection, first_output, first_memory, outputs, gates, memories = ctx.saved_tensors
-        batch_sizes, cell_clip, projection_clip = ctx.settings
-        dtype, input_dim, cell_dim = inputs.dtype, inputs.size(-1), memories.size(-1)
-        back_to_hidden = StackedLinear(2.0 * projection, dtype=dtype)
-        back_to_output = StackedLinear(kernel[:, input_dim:], dtype=dtype)
+        batch_sizes, (cell_clip, projection_clip) = ctx.settings
+        cell, dtype = LstmCell(cell_clip), inputs.dtype
+        of_input, of_output = kernel.chunk(2, 1)
+        back_to_hidden = StackedLinear(projection, dtype=dtype)
+        back_to_output = StackedLinear(of_output, dtype=dtype)
 
-        steps = list(rows_of_steps(batch_sizes))
-        # The state before each step; that of the step before may have more rows.
-        memories_before = [first_memory, *(memories[:, rows] for rows, _ in steps[:-1])]
-        outputs_before = [first_output, *(outputs[:, rows] for rows, _ in steps[:-1])]
-        outputs_read = torch.cat([part[:, :n_now] for part, (_, n_now) in zip(outputs_before, steps, strict=True)], 1)
-        # What the kernel is multiplied by. Shape: (n_lstms, input_dim + projection_dim, n_words)
+        # What the kernel is multiplied by. Shape: (n_lstms, 2 * projection_dim, n_words)
+        outputs_read = torch.cat(previous_values(outputs, first_output, batch_sizes), 1)
         kernel_inputs = torch.cat([inputs, outputs_read], -1).transpose(1, 2)
-
-        from_inputs = kernel[:, :input_dim].to(dtype).transpose(1, 2)
+        from_inputs = of_input.to(dtype).transpose(1, 2)
         d_inputs, d_projected = torch.empty_like(inputs), d_outputs.to(dtype, copy=True)
         d_kernel, d_bias, d_projection = map(torch.zeros_like, (kernel, kernel[:, 0], projection))
         # The gradients of the state after a step, one row per sentence.
         d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
-        spans = list(_spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE))
-        longest = max(span[-1][0].stop - span[0][0].start for span in spans)
-        scratch = gates.new_empty(len(gates), longest, 4 * cell_dim), gates.new_empty(len(gates), longest, cell_dim)
+        each = (part.split(batch_sizes, 1) for part in (gates, memories, outputs, d_projected))
+        steps = list(zip(*each, previous_values(memories, first_memory, batch_sizes), strict=True))
+        spans = _spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE)
+        longest, last = max(map(sum, spans)), inputs.size(1)
+        # Filled again in each span. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest, cell_dim)
+        scratch = torch.empty_like(gates[:, :longest]), torch.empty_like(memories[:, :longest], dtype=dtype)
         for span in reversed(spans):
-            first, last = span[0][0].start, span[-1][0].stop
+            rows = slice(last - sum(span), last)
+            last = rows.start
             # Shape: (n_lstms, some words, 4 * cell_dim) and (n_lstms, some words, cell_dim)
-            d_products, hidden = (each[:, : last - first] for each in scratch)
-            for rows, n_now in reversed(span):
-                d_now = d_projected[:, rows].add_(d_output[:, :n_now])
+            d_products, hidden = (part[:, : sum(span)] for part in scratch)
+            for d_product, units in reversed(list(zip(d_products.split(span, 1), hidden.split(span, 1), strict=True))):
+                gate, memory, output, d_now, before = steps.pop()
+                n_now = gate.size(1)
+                d_now.add_(d_output[:, :n_now])
                 if projection_clip is not None:
-                    d_now.mul_(outputs[:, rows].abs() < projection_clip)
-                here = slice(rows.start - first, rows.stop - first)
-                cell_backward(
-                    gates[:, rows],
-                    memories[:, rows],
-                    memories_before.pop()[:, :n_now],
-                    back_to_hidden(d_now),
-                    d_memory[:, :n_now],
-                    cell_clip,
-                    d_products=d_products[:, here],
-                    hidden=hidden[:, here],
-                )
-                _write(back_to_output(d_products[:, here]), None, d_output[:, :n_now])
-            d_inputs[:, first:last] = d_products @ from_inputs
-            _add_product(d_kernel, kernel_inputs[..., first:last], d_products)
-            _add_product(d_projection, hidden.transpose(1, 2), d_projected[:, first:last])
+                    d_now.mul_(output.abs() < projection_clip)
+                d_hidden = back_to_hidden(d_now)
+                _cell_backward(cell, gate, memory, before, d_hidden, d_memory[:, :n_now], d_product, units)
+                _write(back_to_output(d_product), None, d_output[:, :n_now])
+            d_inputs[:, rows] = d_products @ from_inputs
+            _add_product(d_kernel, kernel_inputs[..., rows], d_products)
+            _add_product(d_projection, hidden.transpose(1, 2), d_projected[:, rows])
             d_bias += d_products.sum(1, dtype=d_bias.dtype)
-        return d_inputs, d_kernel, d_bias, 2.0 * d_projection, d_output, d_memory, None, None, None
+        return d_inputs, d_kernel, d_bias, d_projection, d_output, d_memory, None, None
+
+
+def _cell_backward(
+    cell: LstmCell,
+    gates: torch.Tensor,
+    memory: torch.Tensor,
+    before: torch.Tensor,
+    d_hidden: torch.Tensor | Sequence[torch.Tensor],
+    d_memory: torch.Tensor,
+    d_products: torch.Tensor,
+    hidden: torch.Tensor,
+) -> None:
+    """
+    The gradient of a step of the cell, each of shape `(n_lstms, n_rows, ...)`: turns `d_memory` into the gradient of
+    the memory before the step, and fills `d_products`, and `hidden` with the outputs of the cell, which the forward
+    pass does not keep. With one `d_hidden` per LSTM, runs in blocks that fit in the cache.
+    """
+    parts = gates, memory, before, d_hidden, d_memory, d_products, hidden
+    if not isinstance(d_hidden, torch.Tensor):
+        n_rows = max(1, _GATES_AT_ONCE // gates.size(-1))
+        for of_lstm in zip(*parts, strict=True):
+            for rows in zip(*(part.unsqueeze(0).split(n_rows, 1) for part in of_lstm), strict=True):
+                _cell_backward(cell, *rows)
+        return
+    dtype = memory.dtype
+    gates, d_hidden = gates.to(dtype), d_hidden.to(dtype)
+    squashed = memory.sigmoid().sub_(0.5)
+    torch.mul(squashed, gates.chunk(4, -1)[3], out=hidden)
+    by_product = d_products if d_products.dtype == dtype else torch.empty_like(gates)
+    others = cell.derivatives(gates, (memory, squashed), before, by_product)
+    cell.backward(d_hidden, None, d_memory, by_product.unflatten(-1, (4, -1)), *others)
+    d_products.copy_(by_product)
 
 
 def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
@@ -186,27 +271,24 @@ def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -
         total += left @ right
 
 
-def _with_doubled_candidates(gates: torch.Tensor) -> torch.Tensor:
-    """A copy of a tensor that has the gates i, g, f, o in its last dimension, with g doubled."""
-    doubled = gates.clone()
-    doubled.chunk(4, -1)[1].mul_(2.0)
-    return doubled
+def _spans(batch_sizes: Sequence[int], n_rows: int) -> list[list[int]]:
+    """The steps in spans that have `n_rows` rows or a little more."""
+    spans: list[list[int]] = []
+    n_more = 0
+    for size in batch_sizes:
+        if n_more <= 0:
+            spans.append([])
+            n_more = n_rows
+        spans[-1].append(size)
+        n_more -= size
+    return spans
 
 
-def _spans(batch_sizes: Sequence[int], n_rows: int) -> Iterator[list[tuple[slice, int]]]:
-    """Consecutive steps that together have `n_rows` rows or a little more."""
-    span: list[tuple[slice, int]] = []
-    for rows, size in rows_of_steps(batch_sizes):
-        span.append((rows, size))
-        if rows.stop - span[0][0].start >= n_rows:
-            yield span
-            span = []
-    if span:
-        yield span
-
-
-def _rows_of(each: torch.Tensor | Sequence[torch.Tensor], rows: slice) -> torch.Tensor | list[torch.Tensor]:
-    return each[:, rows] if isinstance(each, torch.Tensor) else [part[rows] for part in each]
+def _steps(each: torch.Tensor | Sequence[torch.Tensor], sizes: list[int]) -> Iterable[Any]:
+    """Splits the result of a `StackedLinear` into steps."""
+    if isinstance(each, torch.Tensor):
+        return each.split(sizes, 1)
+    return zip(*(part.split(sizes) for part in each), strict=True)
 
 
 def _write(each: torch.Tensor | Sequence[torch.Tensor], clip: float | None, out: torch.Tensor) -> None:

@@ -1,17 +1,19 @@
-"""LSTMs and GRUs with torch's parameters, which train faster on a CPU."""
+"""LSTMs, GRUs and the highway LSTMs of semantic roles over packed sentences, which train faster on a CPU."""
 
 from typing import Any
 
 import torch
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, PytorchSeq2SeqWrapper
+from allennlp.nn.util import get_dropout_mask
 from torch.nn.functional import pad
 
-from elmo_tasks.bilm.packing import PackedBatch, pack
-from elmo_tasks.modules.recurrent.cells import GruCell, LstmCell
-from elmo_tasks.modules.recurrent.recurrence import run_layer
+from elmo_tasks.bilm.lstm.cell import LstmCell
+from elmo_tasks.bilm.packing import PackedBatch
+from elmo_tasks.modules.recurrent.cells import GruCell, HighwayCell
+from elmo_tasks.modules.recurrent.recurrence import run_layer, run_packed
 
-__all__ = ["GruEncoder", "LstmEncoder"]
+__all__ = ["AlternatingHighwayLstm", "GruEncoder", "LstmEncoder"]
 
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
@@ -24,21 +26,18 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
         """
         if hidden_state is not None or self._is_left_to_torch(inputs, mask):
             return super().forward(inputs, mask, hidden_state)
-        batch = pack(mask.sum(-1).numpy())
-        positions = batch.positions(mask.size(1))
-        # Shape: (n_words, input_size)
-        words = inputs.flatten(0, 1).index_select(0, positions)
+        return run_packed(inputs, mask, self._run_layers)
+
+    def _run_layers(self, words: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+        """From shape `(n_words, input_size)` to `(n_words, n_directions * hidden_size)`."""
         weights, n_directions = self._module.all_weights, self._num_directions
         for first in range(0, len(weights), n_directions):
             if first:
                 words = torch.nn.functional.dropout(words, self._module.dropout, self.training)
             # Shape: (n_directions, n_gates * hidden_size, ...), each
             parameters = (torch.stack(each) for each in zip(*weights[first : first + n_directions], strict=True))
-            # Shape: (n_words, n_directions * hidden_size)
             words = self._run_layer(words, batch, *parameters)
-        # Shape: (batch_size * timesteps, n_directions * hidden_size)
-        outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, positions, words)
-        return outputs.view(*mask.shape, words.size(-1))
+        return words
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
         """Whether torch computes the batch: it is as fast without gradients or on a GPU, and supports rare options."""
@@ -58,7 +57,7 @@ class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
         words: torch.Tensor, batch: PackedBatch, weight: torch.Tensor, state_weight: torch.Tensor, *biases: torch.Tensor
     ) -> torch.Tensor:
         # The product gives the second bias a gradient of its own: gradients are clipped and added up in place.
-        return run_layer(LstmCell, words, batch, weight, state_weight, biases[0] + 1.0 * biases[1])
+        return run_layer(LstmCell(), words, batch, weight, state_weight, biases[0] + 1.0 * biases[1])
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
         # For sentences of equal length, torch makes one call to oneDNN per direction.
@@ -80,4 +79,93 @@ class GruEncoder(_RecurrentEncoder, GruSeq2SeqEncoder):
         # The cell's outputs, doubled, are one more than torch's.
         state_bias = biases[1] - state_weight.sum(-1)
         bias = pad(biases[0], (dim, 0)) + pad(state_bias.roll(dim, 1), (0, dim))
-        return run_layer(GruCell, words, batch, weight, state_weight.roll(dim, 1), bias)
+        return run_layer(GruCell(), words, batch, weight, state_weight.roll(dim, 1), bias)
+
+
+@Seq2SeqEncoder.register("elmo_alternating_highway_lstm")
+class AlternatingHighwayLstm(Seq2SeqEncoder):
+    """
+    The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): stacked LSTMs with highway
+    connections. The first runs forward over a sentence, the second backward, and so on. Weight matrices are initialised
+    to be orthonormal, gate by gate, and forget gates have an initial bias of 1. The result is the same as in AllenNLP's
+    `alternating_lstm`, but padding is not computed.
+
+    # Parameters
+
+    recurrent_dropout_probability : `float`
+        Applied to an LSTM's output on its way to the next word, with the same units at all words of a sentence.
+    use_input_projection_bias : `bool`
+        Whether the projection of the input has a bias, in addition to the bias of the gates.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        recurrent_dropout_probability: float = 0.0,
+        use_input_projection_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self._dims = input_size, hidden_size
+        self.layers = torch.nn.ModuleList(
+            _HighwayLstm(size, hidden_size, recurrent_dropout_probability, use_input_projection_bias)
+            for size in [input_size, *[hidden_size] * (num_layers - 1)]
+        )
+
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """
+        From shape `(batch_size, timesteps, input_size)`, with words before padding, to
+        `(batch_size, timesteps, hidden_size)`, zero where there is no word.
+        """
+        return run_packed(inputs, mask, self._run_layers)
+
+    def _run_layers(self, words: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+        for layer in self.layers:
+            # The next one reads mirrored sentences.
+            words = layer(words, batch).index_select(0, batch.mirrored)
+        return words.index_select(0, batch.mirrored) if len(self.layers) % 2 else words
+
+    def get_input_dim(self) -> int:
+        return self._dims[0]
+
+    def get_output_dim(self) -> int:
+        return self._dims[1]
+
+    def is_bidirectional(self) -> bool:
+        return False
+
+
+class _HighwayLstm(torch.nn.Module):
+    """
+    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, followed in `input_weight` by
+    the input that the highway carries.
+    """
+
+    def __init__(self, input_dim: int, dim: int, dropout: float, input_bias: bool) -> None:
+        super().__init__()
+        self._dropout = dropout
+        self.input_weight = torch.nn.Parameter(_orthonormal_blocks(6, dim, input_dim))
+        self.state_weight = torch.nn.Parameter(_orthonormal_blocks(5, dim, dim))
+        self.state_bias = torch.nn.Parameter(torch.zeros(5 * dim))
+        self.state_bias.data[dim : 2 * dim] = 1.0
+        self.input_bias = torch.nn.Parameter(torch.zeros(6 * dim)) if input_bias else None
+
+    def forward(self, packed: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
+        """From shape `(n_words, input_dim)` to `(n_words, dim)`."""
+        dim = self.state_weight.size(1)
+        # The state's bias is not added to the input that the highway carries. Shape: (6 * dim,)
+        bias = pad(self.state_bias, (0, dim))
+        if self.input_bias is not None:
+            bias = bias + self.input_bias
+        parameters = self.input_weight.unsqueeze(0), self.state_weight.unsqueeze(0), bias.unsqueeze(0)
+        dropout_mask = None
+        if self.training and self._dropout > 0.0:
+            dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(1, batch.n_sentences, dim))
+        return run_layer(HighwayCell(), packed, batch, *parameters, dropout_mask)
+
+
+def _orthonormal_blocks(n_blocks: int, n_rows: int, n_columns: int) -> torch.Tensor:
+    """Shape `(n_blocks * n_rows, n_columns)`."""
+    blocks = (torch.nn.init.orthogonal_(torch.empty(n_rows, n_columns)) for _ in range(n_blocks))
+    return torch.cat(list(blocks))

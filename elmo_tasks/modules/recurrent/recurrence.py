@@ -7,20 +7,36 @@ pass, the gradient of the weights is one product over all words.
 """
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_tasks.bilm.packing import PackedBatch
-from elmo_tasks.modules.recurrent.cells import Cell
+from elmo_tasks.bilm.lstm.cell import Cell
+from elmo_tasks.bilm.packing import PackedBatch, pack, previous_values
 
-__all__ = ["Recurrence", "run_layer"]
+__all__ = ["Recurrence", "run_layer", "run_packed"]
+
+
+def run_packed(
+    inputs: torch.Tensor, mask: torch.Tensor, run: Callable[[torch.Tensor, PackedBatch], torch.Tensor]
+) -> torch.Tensor:
+    """
+    Runs layers over packed words: from shape `(batch_size, timesteps, input_dim)`, with words before padding, to
+    `(batch_size, timesteps, output_dim)`, zero where there is no word.
+    """
+    batch = pack(mask.sum(-1).cpu().numpy()).to(mask.device)
+    positions = batch.positions(mask.size(1))
+    # Shape: (n_words, output_dim)
+    words = run(inputs.flatten(0, 1).index_select(0, positions), batch)
+    # Shape: (batch_size * timesteps, output_dim)
+    outputs = words.new_zeros(mask.numel(), words.size(-1)).index_copy(0, positions, words)
+    return outputs.view(*mask.shape, words.size(-1))
 
 
 def run_layer(
-    cell: type[Cell],
+    cell: Cell,
     words: torch.Tensor,
     batch: PackedBatch,
     input_weight: torch.Tensor,
@@ -81,8 +97,10 @@ class Recurrence(torch.autograd.Function):
         gates, kept, input_weight, state_weight, dropout_mask, *inputs = ctx.saved_tensors
         batch: PackedBatch = ctx.batch
         n_directions, n_recurrent, dim = state_weight.shape
-        before = _previous(kept[0], batch, ctx.cell.start)
-        d_products, *derivatives = ctx.cell.derivatives(gates, kept, before)
+        first = kept.new_full((n_directions, batch.n_sentences, dim), ctx.cell.start)
+        before = torch.cat(previous_values(kept[0], first, batch.batch_sizes), 1)
+        d_products = torch.empty_like(gates)
+        derivatives = ctx.cell.derivatives(gates, kept, before, d_products)
         d_inputs, d_recurrent = d_products[..., -input_weight.size(1) :], d_products[..., :n_recurrent]
 
         d_outputs = torch.stack(_in_directions(d_words.chunk(n_directions, -1), batch))
@@ -103,7 +121,9 @@ class Recurrence(torch.autograd.Function):
             else:
                 d_previous.addcmul_(now @ state_weight, _first_rows(dropout_mask, n_now))
 
-        outputs_before = before if len(kept) == 1 else _previous(kept[-1], batch, ctx.cell.start)
+        outputs_before = before
+        if len(kept) > 1:
+            outputs_before = torch.cat(previous_values(kept[-1], first, batch.batch_sizes), 1)
         if dropout_mask is not None:
             outputs_before *= dropout_mask.index_select(1, batch.sentences)
         d_input_weight = torch.stack([part.t() @ each for part, each in zip(d_inputs, inputs, strict=True)])
@@ -128,12 +148,6 @@ def _in_directions(parts: Iterable[torch.Tensor], batch: PackedBatch) -> list[to
     """
     forward, *backward = parts
     return [forward, *(part.index_select(0, batch.mirrored) for part in backward)]
-
-
-def _previous(values: torch.Tensor, batch: PackedBatch, start: float) -> torch.Tensor:
-    """Each direction's values at the previous word, in the same shape, `(n_directions, n_words, dim)`."""
-    first = values.new_full((len(values), batch.n_sentences, values.size(-1)), start)
-    return torch.cat([first, values.index_select(1, batch.before[batch.n_sentences :])], 1)
 
 
 def _first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:

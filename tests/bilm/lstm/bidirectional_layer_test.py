@@ -5,13 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
-from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+from elmo_tasks.bilm.lstm.recurrence import BidirectionalLayer
+from elmo_tasks.bilm.options import BilmOptions
 from tests.bilm.helpers import lstm_by_the_formula
 
 
 def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
-    lstm = ProjectedLstm(**{**dict(input_dim=3, cell_dim=5, projection_dim=2), **kwargs}).double()
+    options = {**dict(cell_dim=5, projection_dim=2, cell_clip=None, projection_clip=None), **kwargs}
+    lstm = ProjectedLstm(BilmOptions(**options)).double()
     generator = torch.Generator().manual_seed(seed)
     for parameter in lstm.parameters():
         torch.nn.init.normal_(parameter, std=std, generator=generator)
@@ -26,8 +28,7 @@ def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0)
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
     (cell_dim, projection_dim), n_sentences = lstms[0].projection.shape, len(lengths)
-    input_dim = len(lstms[0].kernel) - projection_dim
-    sentences = [[draw(length, input_dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
+    sentences = [[draw(length, projection_dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
     return sentences, (draw(len(lstms), n_sentences, projection_dim), draw(len(lstms), n_sentences, cell_dim))
 
 
@@ -47,7 +48,7 @@ class TestBidirectionalLayer:
     @pytest.mark.parametrize("with_gradients", [False, True])
     @settings(max_examples=60)
     @given(
-        dims=st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 4)),
+        dims=st.tuples(st.integers(1, 5), st.integers(1, 4)),
         cell_clip=CLIPS,
         projection_clip=CLIPS,
         n_lstms=st.integers(1, 3),
@@ -55,7 +56,7 @@ class TestBidirectionalLayer:
         seed=st.integers(0, 1000),
     )
     def test_they_equal_the_formula(self, with_gradients, dims, cell_clip, projection_clip, n_lstms, lengths, seed):
-        kwargs = dict(zip(("input_dim", "cell_dim", "projection_dim"), dims, strict=True))
+        kwargs = dict(zip(("cell_dim", "projection_dim"), dims, strict=True))
         clips = dict(cell_clip=cell_clip, projection_clip=projection_clip)
         lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
         sentences, initial = random_inputs(lstms, lengths, seed)
@@ -97,7 +98,7 @@ class TestBidirectionalLayer:
     def test_weights_that_change_are_read_again(self):
         lstm = random_lstm().requires_grad_(False)
         joint = BidirectionalLayer([lstm])
-        inputs = torch.randn(1, 3, 3, dtype=torch.float64)
+        inputs = torch.randn(1, 3, 2, dtype=torch.float64)
 
         def is_fresh() -> bool:
             new = BidirectionalLayer([lstm])

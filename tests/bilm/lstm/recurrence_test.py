@@ -3,20 +3,27 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.bilm.lstm import cell as cell_module
+from elmo_tasks.bilm.kernels.packed_linear import StackedLinear
 from elmo_tasks.bilm.lstm import recurrence as recurrence_module
 from elmo_tasks.bilm.lstm.recurrence import RecurrenceFunction
 
 BATCH_SIZES = [3, 3, 2, 1]
-CLIPS = 0.8, 0.4
+CLIPS = 0.4, 0.4
+
+
+class OnCuda(StackedLinear):
+    """The form of the products on a GPU."""
+
+    def __call__(self, *tensors):
+        return torch.stack(super().__call__(*tensors))
 
 
 def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
-    """Inputs and parameters of two LSTMs with 3 inputs, 3 units and 2 outputs, all with gradients."""
+    """Inputs and parameters of two LSTMs with 3 units and 2 inputs and outputs, all with gradients."""
     generator = torch.Generator().manual_seed(0)
     shapes = {
-        "inputs": (2, sum(BATCH_SIZES), 3),
-        "kernel": (2, 5, 12),
+        "inputs": (2, sum(BATCH_SIZES), 2),
+        "kernel": (2, 4, 12),
         "bias": (2, 12),
         "projection": (2, 3, 2),
         "output": (2, BATCH_SIZES[0], 2),
@@ -28,19 +35,29 @@ def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
 
 
 def apply(given: dict[str, torch.Tensor]) -> Any:
-    return RecurrenceFunction.apply(*given.values(), BATCH_SIZES, *CLIPS)
+    return RecurrenceFunction.apply(*given.values(), BATCH_SIZES, CLIPS)
 
 
 class TestRecurrenceFunction:
     @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
     def test_one_of_the_two_outputs_may_go_unused(self, rows_at_once, monkeypatch):
         monkeypatch.setattr(recurrence_module, "_GRADIENT_ROWS_AT_ONCE", rows_at_once)
-        monkeypatch.setattr(cell_module, "_GATES_AT_ONCE", 12 * rows_at_once)
+        monkeypatch.setattr(recurrence_module, "_GATES_AT_ONCE", 12 * rows_at_once)
         for part in range(2):
             assert torch.autograd.gradcheck(
-                lambda *each, part=part: RecurrenceFunction.apply(*each, BATCH_SIZES, *CLIPS)[part],
+                lambda *each, part=part: RecurrenceFunction.apply(*each, BATCH_SIZES, CLIPS)[part],
                 tuple(tensors().values()),
             )
+
+    def test_stacked_products_equal_a_list_of_products(self, monkeypatch):
+        results = []
+        for products in (StackedLinear, OnCuda):
+            monkeypatch.setattr(recurrence_module, "StackedLinear", products)
+            given = tensors()
+            outputs, memory = apply(given)
+            (outputs.square().sum() + memory.sum()).backward()
+            results.append([outputs, memory, *(tensor.grad for tensor in given.values())])
+        torch.testing.assert_close(*results, rtol=0, atol=1e-14)
 
     def test_autocast_does_not_change_backward(self):
         gradients = []

@@ -2,18 +2,20 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_tasks.bilm.lstm.cell import LstmCell
 from elmo_tasks.bilm.packing import pack
-from elmo_tasks.modules.recurrent.cells import GruCell, HighwayCell, LstmCell
+from elmo_tasks.modules.recurrent.cells import GruCell, HighwayCell
 from elmo_tasks.modules.recurrent.recurrence import run_layer
 
 DIM = 3
 # The cell, its blocks of products (of the words, of the previous output, and all), and whether the output has dropout.
 CELLS = [
-    (LstmCell, (4, 4, 4), False),
-    (LstmCell, (4, 4, 4), True),
-    (GruCell, (3, 3, 4), False),
-    (HighwayCell, (6, 5, 6), False),
-    (HighwayCell, (6, 5, 6), True),
+    (LstmCell(), (4, 4, 4), False),
+    (LstmCell(), (4, 4, 4), True),
+    (LstmCell(clip=0.5), (4, 4, 4), False),
+    (GruCell(), (3, 3, 4), False),
+    (HighwayCell(), (6, 5, 6), False),
+    (HighwayCell(), (6, 5, 6), True),
 ]
 
 
@@ -44,7 +46,7 @@ def test_the_highway_lstm_is_the_formula_sentence_by_sentence(with_dropout):
     """Oracle: the equations of He et al. (2017), section 2.2, one word at a time."""
     batch = pack(np.array([2, 4, 0, 4]))
     tensors, mask = arguments(batch, (6, 5, 6), 1, with_dropout)
-    outputs = run_layer(HighwayCell, tensors[0], batch, *tensors[1:], dropout_mask=mask).detach().numpy()
+    outputs = run_layer(HighwayCell(), tensors[0], batch, *tensors[1:], dropout_mask=mask).detach().numpy()
     words, weight, state_weight, bias = (tensor.detach().squeeze(0).numpy() for tensor in tensors)
     for sentence in range(batch.n_sentences):
         memory, output = np.zeros(DIM), np.zeros(DIM)
