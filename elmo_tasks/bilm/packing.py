@@ -81,9 +81,9 @@ def previous_values(values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequ
     For each step, the values at the previous words, from those of all words, of shape `(n, n_words, dim)`, and those
     before the first words, of shape `(n, n_sentences, dim)`.
     """
-    before = [first, *values.split(batch_sizes, 1)[:-1]]
+    before = [first, *torch.split(values, list(batch_sizes), 1)[:-1]]
     # The step before may have more rows.
-    return [part[:, :size] for part, size in zip(before, batch_sizes, strict=True)]
+    return [part[:, :size] for part, size in zip(before, batch_sizes, strict=False)]
 
 
 @dataclass(frozen=True)

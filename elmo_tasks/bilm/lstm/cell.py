@@ -67,10 +67,10 @@ class LstmCell(Cell):
         the products, in the shape of the gates. The result has the derivatives of the output by the memory, and of the
         memory by the one before; with a clip, also which memories are clipped.
         """
-        i, f, g, o = gates.split(before.size(-1), -1)[:4]
+        i, f, g, o = torch.split(gates, before.size(-1), -1)[:4]
         # The derivative of the logistic function, which is wrong only for g.
         torch.addcmul(gates, gates, gates, value=-1.0, out=by_product)
-        by_i, by_f, by_g, by_o = by_product.split(before.size(-1), -1)[:4]
+        by_i, by_f, by_g, by_o = torch.split(by_product, before.size(-1), -1)[:4]
         by_i.mul_(g).mul_(4.0)
         by_f.mul_(before)
         torch.mul(g, g, out=by_g).sub_(0.25).mul_(i).mul_(-4.0)

@@ -215,7 +215,8 @@ class RecurrenceFunction(torch.autograd.Function):
             last = rows.start
             # Shape: (n_lstms, some words, 4 * cell_dim) and (n_lstms, some words, cell_dim)
             d_products, hidden = (part[:, : sum(span)] for part in scratch)
-            for d_product, units in reversed(list(zip(d_products.split(span, 1), hidden.split(span, 1), strict=True))):
+            to_fill = zip(*(torch.split(part, span, 1) for part in (d_products, hidden)), strict=True)
+            for d_product, units in reversed(list(to_fill)):
                 gate, memory, output, d_now, before = steps.pop()
                 n_now = gate.size(1)
                 d_now.add_(d_output[:, :n_now])
@@ -259,7 +260,7 @@ def _cell_backward(
     torch.mul(squashed, gates.chunk(4, -1)[3], out=hidden)
     by_product = d_products if d_products.dtype == dtype else torch.empty_like(gates)
     others = cell.derivatives(gates, (memory, squashed), before, by_product)
-    cell.backward(d_hidden, None, d_memory, by_product.unflatten(-1, (4, -1)), *others)
+    cell.backward(d_hidden, None, d_memory, by_product.view(*by_product.shape[:-1], 4, -1), *others)
     d_products.copy_(by_product)
 
 
@@ -287,8 +288,8 @@ def _spans(batch_sizes: Sequence[int], n_rows: int) -> list[list[int]]:
 def _steps(each: torch.Tensor | Sequence[torch.Tensor], sizes: list[int]) -> Iterable[Any]:
     """Splits the result of a `StackedLinear` into steps."""
     if isinstance(each, torch.Tensor):
-        return each.split(sizes, 1)
-    return zip(*(part.split(sizes) for part in each), strict=True)
+        return torch.split(each, sizes, 1)
+    return zip(*(torch.split(part, sizes) for part in each), strict=True)
 
 
 def _write(each: torch.Tensor | Sequence[torch.Tensor], clip: float | None, out: torch.Tensor) -> None:

@@ -98,7 +98,11 @@ class Recurrence(torch.autograd.Function):
         batch: PackedBatch = ctx.batch
         n_directions, n_recurrent, dim = state_weight.shape
         first = kept.new_full((n_directions, batch.n_sentences, dim), ctx.cell.start)
-        before = torch.cat(previous_values(kept[0], first, batch.batch_sizes), 1)
+        # A batch may have no words.
+        before, outputs_before = (
+            torch.cat([first[:, :0], *previous_values(values, first, batch.batch_sizes)], 1)
+            for values in (kept[0], kept[-1])
+        )
         d_products = torch.empty_like(gates)
         derivatives = ctx.cell.derivatives(gates, kept, before, d_products)
         d_inputs, d_recurrent = d_products[..., -input_weight.size(1) :], d_products[..., :n_recurrent]
@@ -121,9 +125,6 @@ class Recurrence(torch.autograd.Function):
             else:
                 d_previous.addcmul_(now @ state_weight, _first_rows(dropout_mask, n_now))
 
-        outputs_before = before
-        if len(kept) > 1:
-            outputs_before = torch.cat(previous_values(kept[-1], first, batch.batch_sizes), 1)
         if dropout_mask is not None:
             outputs_before *= dropout_mask.index_select(1, batch.sentences)
         d_input_weight = torch.stack([part.t() @ each for part, each in zip(d_inputs, inputs, strict=True)])
