@@ -12,7 +12,7 @@ from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import move_to_device
 
-__all__ = ["EmbeddedWords", "Gradients", "WordHotflip"]
+__all__ = ["EmbeddedWords", "WordHotflip"]
 
 
 def _embedder_of(model: Model) -> tuple[str, TextFieldEmbedder]:
@@ -28,11 +28,35 @@ class EmbeddedWords(torch.nn.Module):
     def __init__(self, model: Model) -> None:
         super().__init__()
         # In a tuple, so it is not a part of this module.
-        self._embedder = (_embedder_of(model)[1],)
+        self._model = (model,)
 
     def forward(self, words: Any) -> torch.Tensor:
         with torch.no_grad():
-            return words if isinstance(words, torch.Tensor) else self._embedder[0](words)
+            return words if isinstance(words, torch.Tensor) else _embedder_of(self._model[0])[1](words)
+
+    def gradients(self, instances: list[Instance], texts: Sequence[str], device: int) -> tuple[dict[str, Any], Any]:
+        """
+        The gradients of the loss of instances with labels, by name, and the model's output. The first is for
+        the last of the `texts`, which are fields in the order in which the model embeds them: AllenNLP has
+        the order of a backward pass. The model is not changed, so other threads may predict.
+        """
+        (original,) = self._model
+        batch = Batch(instances)
+        batch.index_instances(original.vocab)
+        tensors = move_to_device(batch.as_tensor_dict(), device)
+        # A copy that shares parts, weights and vocabulary, so its embedder can be replaced and its metrics updated.
+        shared = [original.vocab, *original.children(), *original.parameters(), *original.buffers()]
+        model = copy.deepcopy(original, {id(each): each for each in shared})
+        name, embedder = _embedder_of(model)
+        watched = _Watched(embedder, self, [instance[text] for text in texts for instance in instances])
+        setattr(model, name, watched)
+        # cuDNN has no gradients in evaluation mode.
+        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+            output = model(**tensors)
+            gradients = torch.autograd.grad(output["loss"], watched.leaves)
+        named = {f"grad_input_{number}": each.cpu().numpy() for number, each in enumerate(gradients[::-1], start=1)}
+        detached = {key: value.detach() if isinstance(value, torch.Tensor) else value for key, value in output.items()}
+        return named, {**model.make_output_human_readable(detached), "loss": detached["loss"]}
 
 
 class _Watched(torch.nn.Module):
@@ -63,36 +87,6 @@ def _numbers(text: Any, rows: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
     """The positions of the words of a text, or of each sentence of a document."""
     for sentence in text if isinstance(text, ListField) else [text]:
         yield next(rows)[: len(sentence)]
-
-
-class Gradients:
-    """The gradients of the loss of instances with labels. The model is not changed, so other threads may predict."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.layer = EmbeddedWords(model)
-
-    def __call__(self, instances: list[Instance], texts: Sequence[str], device: int) -> tuple[dict[str, Any], Any]:
-        """
-        The gradients by name, and the model's output. The first is for the last of the `texts`, which are fields in the
-        order in which the model embeds them: AllenNLP has the order of a backward pass.
-        """
-        batch = Batch(instances)
-        batch.index_instances(self._model.vocab)
-        tensors = move_to_device(batch.as_tensor_dict(), device)
-        # A copy that shares parts, weights and vocabulary, so its embedder can be replaced and its metrics updated.
-        shared = [self._model.vocab, *self._model.children(), *self._model.parameters(), *self._model.buffers()]
-        model = copy.deepcopy(self._model, {id(each): each for each in shared})
-        name, embedder = _embedder_of(model)
-        watched = _Watched(embedder, self.layer, [instance[text] for text in texts for instance in instances])
-        setattr(model, name, watched)
-        # cuDNN has no gradients in evaluation mode.
-        with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-            output = model(**tensors)
-            gradients = torch.autograd.grad(output["loss"], watched.leaves)
-        named = {f"grad_input_{number}": each.cpu().numpy() for number, each in enumerate(gradients[::-1], start=1)}
-        detached = {key: value.detach() if isinstance(value, torch.Tensor) else value for key, value in output.items()}
-        return named, {**model.make_output_human_readable(detached), "loss": detached["loss"]}
 
 
 @Attacker.register("elmo_hotflip")

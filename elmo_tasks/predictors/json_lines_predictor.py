@@ -12,28 +12,30 @@ from allennlp.data import DatasetReader, Field, Instance, Token
 from allennlp.data.fields import LabelField, ListField, SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
+from more_itertools import constrained_batches
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.interpretation import EmbeddedWords, Gradients
+from elmo_tasks.predictors.interpretation import EmbeddedWords
 from elmo_tasks.text import Word
+from elmo_tasks.vectors.batching import batches_by_length
 
 __all__ = ["JsonLinesPredictor", "as_tokens", "place_of", "span_in", "tokens_of"]
 
 # Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes.
 _MAX_WORDS = 8192
-# Lines that are read before the first of them is predicted.
+# Lines that are predicted together.
 _LINES_AT_ONCE = 64
 _IDS = ("id", "pairID")
 
 
 class JsonLinesPredictor(Predictor):
     """
-    Describes a task: what it takes (`inputs`), and what it gives (`plain`, `about`). `TrainedTask`, the components for
-    spaCy, the demo, the model cards and `python -m elmo_tasks annotate` use this description, so a new task needs only
-    a predictor.
+    Describes a task: what it takes (`inputs`), and what it gives (`plain`, `about`). `TrainedTask`, the
+    components for spaCy, the demo, the model cards and `python -m elmo_tasks annotate` use this description,
+    so a new task needs only a predictor.
 
-    With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines, but not their gold
-    labels: a copy of the reader has `reads_gold = False`.
+    With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines, but not
+    their gold labels: a copy of the reader has `reads_gold = False`.
 
     A line without words has an empty prediction. An `id` or `pairID` of a line is copied to its prediction.
 
@@ -117,8 +119,7 @@ class JsonLinesPredictor(Predictor):
 
     def results(self, inputs: Iterable[tuple[tuple[str, ...], list[JsonDict]]]) -> Iterator[Any]:
         """The plain result of each input, which is its texts and its lines. Lines of several inputs share batches."""
-        inputs = iter(inputs)
-        while some := list(_with_lines(inputs, _LINES_AT_ONCE)):
+        for some in constrained_batches(inputs, _LINES_AT_ONCE, get_len=lambda each: len(each[1]) or 1, strict=False):
             predictions = iter(self._predicted(list(chain.from_iterable(lines for _, lines in some)), self.brief))
             for texts, lines in some:
                 yield self.plain(list(islice(predictions, len(lines))), *texts)
@@ -142,23 +143,21 @@ class JsonLinesPredictor(Predictor):
         return self._predicted(lines, self.joined)
 
     def _predicted(self, lines: list[JsonDict], join: Callable[[Any, list[JsonDict]], JsonDict]) -> list[JsonDict]:
-        # The error of a line instead of what it means, if the predictor keeps going.
-        parsed, errors = [], {}
+        predictions: list[JsonDict] = [{} for _ in lines]
+        parsed = {}
         for number, line in enumerate(lines):
             try:
-                parsed.append(self._parsed(line))
+                parsed[number] = self._parsed(line)
             except ValueError as error:
                 if not self._keep_going:
                     raise
-                errors[number] = {"error": str(error), "line": line.get("line")}
-        instances = self.instances_of(parsed)
+                predictions[number] = {"error": str(error), "line": line.get("line")}
+        instances = self.instances_of(list(parsed.values()))
         outputs = iter(self.predict_batch_instance(list(chain.from_iterable(instances))))
-        pairs = zip(parsed, instances, strict=True)
-        found = iter([join(each, list(islice(outputs, len(of_line)))) for each, of_line in pairs])
-        return [
-            errors[number] if number in errors else next(found) | {key: line[key] for key in _IDS if key in line}
-            for number, line in enumerate(lines)
-        ]
+        for number, of_line in zip(parsed, instances, strict=True):
+            ids = {key: lines[number][key] for key in _IDS if key in lines[number]}
+            predictions[number] = join(parsed[number], list(islice(outputs, len(of_line)))) | ids
+        return predictions
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
@@ -166,7 +165,8 @@ class JsonLinesPredictor(Predictor):
     def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
         """Predicts in batches of similar lengths, with a bounded number of words."""
         finished: list[JsonDict] = [{} for _ in instances]
-        for batch in self._batches(instances):
+        texts = [max((tokens_of(instance[name]) for name in self.texts), key=len) for instance in instances]
+        for batch in batches_by_length(texts, _MAX_WORDS):
             rows = [instances[number] for number in batch]
             for number, instance, output in zip(batch, rows, super().predict_batch_instance(rows), strict=True):
                 metadata = instance["metadata"].metadata
@@ -174,29 +174,18 @@ class JsonLinesPredictor(Predictor):
                 finished[number] = self.finish(instance, output) | ids
         return finished
 
-    def _batches(self, instances: Sequence[Instance]) -> Iterator[list[int]]:
-        lengths = [max(len(tokens_of(instance[name])) for name in self.texts) for instance in instances]
-        batch: list[int] = []
-        for number in sorted(range(len(instances)), key=lengths.__getitem__):
-            if batch and lengths[number] * (len(batch) + 1) > _MAX_WORDS:
-                yield batch
-                batch = []
-            batch.append(number)
-        if batch:
-            yield batch
-
     @cached_property
-    def _gradients(self) -> Gradients:
-        return Gradients(self._model)
+    def _embedded_words(self) -> EmbeddedWords:
+        return EmbeddedWords(self._model)
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The gradients of the loss with respect to the embedded words; `grad_input_1` is for the last text."""
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
-        return self._gradients(instances, self.texts, self.cuda_device)
+        return self._embedded_words.gradients(instances, self.texts, self.cuda_device)
 
     def get_interpretable_layer(self) -> EmbeddedWords:
-        return self._gradients.layer
+        return self._embedded_words
 
     # Interpreters look for the positions of word pieces here, but we have the vectors of words.
     get_interpretable_text_field_embedder = get_interpretable_layer
@@ -226,18 +215,6 @@ class JsonLinesPredictor(Predictor):
             expected = f"expected a line like {self.example} (or --use-dataset-reader), got {found}"
             message = str(error) if isinstance(error, ValueError) else expected
             raise ValueError(f"{message}: line {line['line']}" if "line" in line else message) from error
-
-
-def _with_lines(
-    inputs: Iterator[tuple[tuple[str, ...], list[JsonDict]]], n_lines: int
-) -> Iterator[tuple[tuple[str, ...], list[JsonDict]]]:
-    """The next inputs, until they have enough lines."""
-    n_read = 0
-    for texts, lines in inputs:
-        yield texts, lines
-        n_read += len(lines) or 1
-        if n_read >= n_lines:
-            return
 
 
 def _as_object(content: Any) -> JsonDict:

@@ -1,7 +1,7 @@
 """Batches of bounded size from a stream of sentences, and groups of sentences that share batches."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import TypeVar
 
@@ -29,7 +29,7 @@ def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[l
         yield chunk
 
 
-def batches_by_length(sentences: Sequence[list[str]], batch_tokens: int) -> Iterator[list[int]]:
+def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator[list[int]]:
     """
     The indices of the sentences of each batch, longest first. A batch has at most `batch_tokens` words,
     including padding and the two boundaries of each sentence; a longer sentence is a batch by itself.

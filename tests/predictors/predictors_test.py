@@ -187,4 +187,4 @@ class TestBatches:
         monkeypatch.setattr(made.model, "forward_on_instances", lambda x: sizes.append(len(x)) or forward(x))
         lines = [{"words": ["good"] * length} for length in (3, 3, 3000, 3, 3, 3)]
         assert len(predictor.predict_batch_json(lines)) == 6
-        assert sizes == [5, 1]
+        assert sizes == [2, 4]
