@@ -1,8 +1,9 @@
 """Word sense disambiguation by the nearest mean vector: section 5.3 and Table 5 of the paper."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, tee
+from itertools import tee
 from os import PathLike
 from pathlib import Path
 
@@ -15,10 +16,10 @@ from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["AnsweredSet", "SenseVectors", "WordSenses", "first_senses_of_wordnet", "score_of", "scores_of"]
 
-# Tolerance of squared distances, relative to the squared length: rounding in different batches changes them by less.
-_AS_NEAR = 1e-6
-# The test sets of the paper: by the published scores of each set, WordNet's first senses reach 65.9 on these four
-# together, as in its Table 5, and 65.2 with SemEval-2007.
+# Tolerance of cosines: rounding in different batches changes them by less.
+_ROUNDING = 5e-7
+# The test sets of the paper: by the published scores of each set, WordNet's first senses reach 65.9 on these
+# four together, as in its Table 5, and 65.2 with SemEval-2007.
 _OF_THE_PAPER = ("senseval2", "senseval3", "semeval2013", "semeval2015")
 # Parts of speech by their number in sense keys. WordNet numbers the senses of adjectives and satellites together.
 _PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
@@ -41,56 +42,51 @@ def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:
 
 class SenseVectors:
     """
-    A vector for each sense in the training data: the mean over its words, in each layer of the biLM. A word with
-    several senses counts for each of them. `senses` lists all senses that can be added.
+    A vector for each sense in the training data: the mean over its words, in each layer of the biLM. A word
+    with several senses counts for each of them.
 
-    The paper does not name a distance; context2vec (Melamud et al. 2016), the source of its protocol, uses the
-    cosine.
+    The paper does not name a distance; context2vec (Melamud et al. 2016), the source of its protocol, uses
+    the cosine.
     """
 
-    def __init__(self, senses: Iterable[str], n_layers: int, dim: int) -> None:
-        self._rows = {sense: row for row, sense in enumerate(dict.fromkeys(senses))}
-        self._names = list(self._rows)
-        self._sums = np.zeros((len(self._rows), n_layers, dim))
-        self._counts = np.zeros(len(self._rows), np.int64)
+    def __init__(self) -> None:
+        # A sum has the direction of the mean. Shape of each: (n_layers, dim)
+        self._sums: dict[str, np.ndarray] = {}
+        self._counts: Counter[str] = Counter()
         # The senses of each lemma, in the order of the training data.
-        self._candidates: dict[Lemma, dict[int, None]] = {}
+        self._candidates: dict[Lemma, dict[str, None]] = {}
 
     def __len__(self) -> int:
-        """How many senses have a vector."""
-        return int((self._counts > 0).sum())
+        """The number of senses."""
+        return len(self._sums)
 
     @property
     def most_frequent(self) -> dict[Lemma, str]:
         """The most frequent sense of each lemma; among equally frequent ones, the first."""
-        return {word: self._names[max(rows, key=self._counts.__getitem__)] for word, rows in self._candidates.items()}
+        return {lemma: max(senses, key=self._counts.__getitem__) for lemma, senses in self._candidates.items()}
 
     def add(self, instance: WsdInstance, vector: np.ndarray) -> None:
         """Adds a word of the training data, with its vector of shape `(n_layers, dim)`."""
         for sense in instance.senses:
-            row = self._rows[sense]
-            self._sums[row] += vector
-            self._counts[row] += 1
-            self._candidates.setdefault((instance.lemma, instance.pos), {})[row] = None
+            self._sums[sense] = self._sums.get(sense, 0) + vector.astype(np.float64)
+            self._counts[sense] += 1
+            self._candidates.setdefault((instance.lemma, instance.pos), {})[sense] = None
 
     def nearest(self, instance: WsdInstance, vector: np.ndarray) -> list[str] | None:
         """
-        For each layer, and then for the mean of the layers, the nearest sense that the lemma had in training with the
-        same part of speech; `None` if it had none. Ties (up to rounding) go to the sense seen first in training. The
-        vector has the shape `(n_layers, dim)`.
+        For each layer, and then for the mean of the layers, the nearest sense that the lemma had in training
+        with the same part of speech; `None` if it had none. Ties (up to rounding) go to the sense seen first
+        in training. The vector has the shape `(n_layers, dim)`.
         """
-        known = self._candidates.get((instance.lemma, instance.pos))
-        if known is None:
+        senses = list(self._candidates.get((instance.lemma, instance.pos), ()))
+        if not senses:
             return None
-        rows = list(known)
         # Shape: (n_senses, n_layers + 1, dim)
-        means = unit(_with_mean(self._sums[rows] / self._counts[rows, None, None]))
-        # Shape: (n_layers + 1, dim)
-        target = unit(_with_mean(vector.astype(np.float64)))
+        means = unit(_with_mean(np.stack([self._sums[sense] for sense in senses])))
         # Shape: (n_senses, n_layers + 1)
-        distances = np.square(means - target).sum(-1)
-        are_nearest = distances <= distances.min(0) + _AS_NEAR * np.square(target).sum(-1)
-        return [self._names[rows[first]] for first in are_nearest.argmax(0)]
+        cosines = (means * unit(_with_mean(vector.astype(np.float64)))).sum(-1)
+        are_nearest = cosines >= cosines.max(0) - _ROUNDING
+        return [senses[first] for first in are_nearest.argmax(0)]
 
 
 def _with_mean(vectors: np.ndarray) -> np.ndarray:
@@ -101,9 +97,9 @@ def _with_mean(vectors: np.ndarray) -> np.ndarray:
 @dataclass
 class AnsweredSet:
     """
-    A test set with its correct senses (`gold`), and the answers of each representation: `layer 0`, ..., `mean` (of the
-    layers) and `first sense` (without vectors). `n_unseen` instances had no sense in training, and fall back to the
-    first sense; `n_unanswered` of them have no first sense either.
+    A test set with its correct senses (`gold`), and the answers of each representation: `layer 0`, ...,
+    `mean` (of the layers) and `first sense` (without vectors). `n_unseen` instances had no sense in training,
+    and fall back to the first sense; `n_unanswered` of them have no first sense either.
     """
 
     name: str
@@ -123,8 +119,7 @@ class WordSenses:
     def __init__(self, elmo: Elmo, training: WsdCorpus, first_senses: Mapping[Lemma, str] | None = None) -> None:
         self._elmo = elmo
         self._names = [*(f"layer {layer}" for layer in range(elmo.n_layers)), "mean"]
-        senses = sorted(set(chain.from_iterable(training.keys.values())))
-        self.senses = SenseVectors(senses, elmo.n_layers, elmo.dim)
+        self.senses = SenseVectors()
         self.n_instances = 0
         for instance, vector in self._vectors(training):
             self.senses.add(instance, vector)
@@ -159,37 +154,31 @@ class WordSenses:
             raise ValueError(f"expected sentences with instances, got none: {corpus.path}")
 
 
-def score_of(gold: Mapping[str, Sequence[str]], answers: Mapping[str, str]) -> dict[str, float]:
+def score_of(sets: Sequence[AnsweredSet], name: str) -> dict[str, float]:
     """
-    The scores of the framework's `Scorer.java`: the correct share of the answers (precision) and of all instances
-    (recall), their harmonic mean, the share of instances with an answer (coverage), and the number of instances. Any
-    gold sense of an instance is correct.
+    The scores of a representation in all sets together, as by the framework's `Scorer.java`: the correct share
+    of the answers (precision) and of all instances (recall), their harmonic mean, the share of instances with
+    an answer (coverage), and the number of instances. Any gold sense of an instance is correct.
     """
-    n_right = sum(sense in gold[name] for name, sense in answers.items())
-    precision, recall = n_right / max(1, len(answers)), n_right / len(gold)
+    n_instances = n_answers = n_right = 0
+    for answered in sets:
+        answers = answered.answers[name]
+        n_instances, n_answers = n_instances + len(answered.gold), n_answers + len(answers)
+        n_right += sum(sense in answered.gold[instance] for instance, sense in answers.items())
+    precision, recall = n_right / max(1, n_answers), n_right / n_instances
     f1 = 2 * precision * recall / (precision + recall) if n_right else 0.0
-    coverage = len(answers) / len(gold)
-    return {"precision": precision, "recall": recall, "coverage": coverage, "f1": f1, "instances": len(gold)}
+    coverage = n_answers / n_instances
+    return {"precision": precision, "recall": recall, "coverage": coverage, "f1": f1, "instances": n_instances}
 
 
 def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, float]]]:
     """
-    For each representation, the scores of each set, of the paper's four sets together (`"the four"`) if all of them are
-    given, and of all sets together (`"ALL"`).
+    For each representation, the scores of each set, of the paper's four sets together (`"the four"`) if all
+    of them are given, and of all sets together (`"ALL"`).
     """
     groups = {answered.name: [answered] for answered in sets}
     of_the_paper = [answered for answered in sets if answered.name in _OF_THE_PAPER]
     if len(of_the_paper) == len(_OF_THE_PAPER):
         groups["the four"] = of_the_paper
     groups["ALL"] = list(sets)
-    scores: dict[str, dict[str, dict[str, float]]] = {}
-    for name in sets[0].answers:
-        for group, members in groups.items():
-            gold: dict[str, Sequence[str]] = {}
-            given: dict[str, str] = {}
-            for part in members:
-                # Instance numbers restart in each set.
-                gold |= {f"{part.name}.{key}": senses for key, senses in part.gold.items()}
-                given |= {f"{part.name}.{key}": sense for key, sense in part.answers[name].items()}
-            scores.setdefault(name, {})[group] = score_of(gold, given)
-    return scores
+    return {name: {group: score_of(some, name) for group, some in groups.items()} for name in sets[0].answers}

@@ -21,7 +21,7 @@ def verb(*numbers: int) -> WsdInstance:
 
 
 def vectors_of(additions: list[tuple[WsdInstance, np.ndarray]]) -> SenseVectors:
-    senses = SenseVectors(SENSES, n_layers=2, dim=3)
+    senses = SenseVectors()
     for instance, vector in additions:
         senses.add(instance, vector)
     return senses
@@ -136,10 +136,11 @@ class TestScores:
     def test_they_match_the_framework(self):
         """Oracle: three of four answers to five instances are right; any gold sense counts as right."""
         gold = {"1": ("a",), "2": ("a", "b"), "3": ("c",), "4": ("d",), "5": ("e",)}
-        score = score_of(gold, {"1": "a", "2": "b", "3": "x", "4": "d"})
+        answers = {"layer 1": {"1": "a", "2": "b", "3": "x", "4": "d"}, "layer 2": {}}
+        score = score_of([AnsweredSet("test", gold, answers)], "layer 1")
         assert score.pop("f1") == pytest.approx(2 * 0.75 * 0.6 / 1.35)
         assert score == {"precision": 0.75, "recall": 0.6, "coverage": 0.8, "instances": 5}
-        assert score_of(gold, {})["f1"] == 0.0
+        assert score_of([AnsweredSet("test", gold, answers)], "layer 2")["f1"] == 0.0
 
     def test_sets_are_joined(self):
         names = ["senseval2", "senseval3", "semeval2013", "semeval2015", "semeval2007"]
