@@ -8,14 +8,9 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.json_lines_predictor import (
-    JsonLinesPredictor,
-    as_tokens,
-    place_of,
-    span_in,
-    tokens_of,
-)
+from elmo_tasks.predictors.json_lines_predictor import as_tokens, place_of, span_in, tokens_of
 from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.sentence import SentencePredictor
 from elmo_tasks.text import Word, as_words, located_sentences, pieces, sentences_of_words
 
 __all__ = ["CorefPredictor"]
@@ -25,12 +20,12 @@ _AFTER_POSSESSIVES = frozenset({"ADJ", "NOUN", "NUM", "PROPN"})
 
 
 @Predictor.register("elmo_coref")
-class CorefPredictor(JsonLinesPredictor):
+class CorefPredictor(SentencePredictor):
     """
-    Takes lines like `{"document": "Ann sang. She was tired."}`, which it splits into sentences and words with spaCy's
-    rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a `genre`, two
-    letters as in OntoNotes; lines with `sentences` may also have `speakers`: per sentence one, or a list of one per
-    word.
+    Takes lines like `{"document": "Ann sang. She was tired."}`, which it splits into sentences and words with
+    spaCy's rules, or `{"sentences": [["Ann", "sang", "."], ["She", "was", "tired", "."]]}`. Either may have a
+    `genre`, two letters as in OntoNotes; lines with `sentences` may also have `speakers`: per sentence one,
+    or a list of one per word.
 
     In a prediction, `document` is the list of words, as in AllenNLP; `document_name` and `part` identify a document in
     CoNLL's files. For a text, `places` has the character offsets of the mentions, in the order of `clusters`.
@@ -58,10 +53,6 @@ class CorefPredictor(JsonLinesPredictor):
 
     def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
-
-    def lines(self, *texts: str) -> list[JsonDict]:
-        (text,) = texts
-        return self.lines_of(located_sentences(text, self._language))
 
     def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
         """The line of a text whose words and sentences are known."""
