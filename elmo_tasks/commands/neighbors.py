@@ -9,7 +9,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
-from elmo_tasks.analysis.neighbors import Query
+from elmo_tasks.analysis.neighbors import Neighbor, Query
 from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
 from elmo_tasks.text import in_nfc
@@ -64,16 +64,14 @@ def _query(arguments: argparse.Namespace) -> None:
     queries = [marked_word(in_nfc(line)) for line in lines if line.strip()]
     found = index.search(queries, arguments.k, layer=arguments.layer, same_word=arguments.same_word)
     for query, neighbors in zip(queries, found, strict=True):
-        result: dict[str, Any] = {**_sentence(query), "neighbors": []}
-        for neighbor in neighbors:
-            sentence = _sentence(Query(neighbor.words, neighbor.position))
-            result["neighbors"].append({**sentence, "cosine": round(neighbor.similarity, 4)})
+        result: dict[str, Any] = _sentence(query)
+        result["neighbors"] = [{**_sentence(each), "cosine": round(each.similarity, 4)} for each in neighbors]
         if static is not None:
             result["static"] = [word for word, _ in static.nearest(query.words[query.position], arguments.k)]
         print(json.dumps(result, ensure_ascii=False))
 
 
-def _sentence(query: Query) -> dict[str, str]:
+def _sentence(query: Query | Neighbor) -> dict[str, Any]:
     words = list(query.words)
     words[query.position] = f"[{words[query.position]}]"
     return {"word": query.words[query.position], "sentence": " ".join(words)}

@@ -26,11 +26,7 @@ _POLICY = (
 )
 
 
-def make_page(
-    words: Words,
-    examples: list[list[str]],
-    archives: Sequence[TaskArchive] = (),
-) -> gradio.Blocks:
+def make_page(words: Words, examples: list[list[str]], archives: Sequence[TaskArchive] = ()) -> gradio.Blocks:
     """The page. Its functions can also be called over HTTP. Archives for the same task are shown side by side."""
     tasks: dict[str, list[TaskArchive]] = {}
     for archive in archives:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index
-from elmo_tasks.analysis.neighbors import Query
+from elmo_tasks.analysis.neighbors import Neighbor, Query
 from elmo_tasks.data import LmText
 from elmo_tasks.shipped import FIXTURES
 from elmo_tasks.text import Tokenizer, in_nfc, words_of_text
@@ -35,8 +35,8 @@ _N_NEIGHBORS = 8
 
 class Words:
     """
-    The vectors of words in their sentences. `index`, made with the same biLM, is for neighbours and maps; its layer
-    `mix` is left out. `static` vectors are for comparison.
+    The vectors of words in their sentences. `index`, made with the same biLM, is for neighbours and maps; its
+    layer `mix` is left out. `static` vectors are for comparison.
     """
 
     def __init__(self, elmo: Elmo, tokenizer: Tokenizer, index: NeighborIndex, static: StaticVectors | None) -> None:
@@ -46,8 +46,8 @@ class Words:
 
     def compare(self, text: str, word: str, layer: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """
-        The cosines of the occurrences in all layers, and the neighbours and a map in one layer. The text has one
-        sentence per line, and each contains the word, ignoring case.
+        The cosines of the occurrences in all layers, and the neighbours and a map in one layer. The text has
+        one sentence per line, and each contains the word, ignoring case.
         """
         found = self._occurrences(text, in_nfc(word).strip())
         arrays = self._elmo.embed([query.words for query in found], layers="all", progress=False)
@@ -84,9 +84,7 @@ class Words:
             nearest = self._static.nearest(found[0].words[found[0].position], _N_NEIGHBORS)
             columns["static vector"] = [other for other, _ in nearest]
         for number, neighbors in enumerate(many, start=1):
-            columns[f"occurrence {number}"] = [
-                f"{cosine:.2f} {_shown(Query(words, at))}" for words, at, cosine in neighbors
-            ]
+            columns[f"occurrence {number}"] = [f"{each.similarity:.2f} {_shown(each)}" for each in neighbors]
         return pd.DataFrame({name: pd.Series(column, dtype=str) for name, column in columns.items()}).fillna("")
 
     def _map(self, found: list[Query], vectors: np.ndarray, layer: str) -> pd.DataFrame:
@@ -104,7 +102,7 @@ class Words:
         return pd.DataFrame({"x": x, "y": y, "of": names, "sentence": sentences})
 
 
-def _shown(query: Query, context: int = 4) -> str:
+def _shown(query: Query | Neighbor, context: int = 4) -> str:
     words = [f"[{word}]" if place == query.position else word for place, word in enumerate(query.words)]
     return " ".join(words[max(0, query.position - context) : query.position + context + 1])
 
