@@ -13,20 +13,6 @@ from elmo_tasks.data.lm_data_loader import LmDataLoader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 
-__all__ = [
-    "LM_NAMESPACE",
-    "CorefReader",
-    "ElmoTokenIndexer",
-    "LmDataLoader",
-    "LmReader",
-    "LmText",
-    "LmVocabulary",
-    "NerReader",
-    "PosReader",
-    "SnliReader",
-    "SpacyBlankTokenizer",
-    "SquadReader",
-    "SrlReader",
-    "SstReader",
-    "WordCharactersIndexer",
-]
+__all__ = ["LM_NAMESPACE", "CorefReader", "ElmoTokenIndexer", "LmDataLoader", "LmReader", "LmText"]
+__all__ += ["LmVocabulary", "NerReader", "PosReader", "SnliReader", "SpacyBlankTokenizer"]
+__all__ += ["SquadReader", "SrlReader", "SstReader", "WordCharactersIndexer"]

@@ -28,8 +28,8 @@ NO_WORD_ID = -1
 @Vocabulary.register("elmo_lm_from_file", constructor="from_word_list")
 class LmVocabulary(Vocabulary):
     """
-    A vocabulary with the words of a language model in its namespace "lm", numbered as in bilm-tf: from 0, including
-    `<S>`, `</S>` and `<UNK>`, and without AllenNLP's padding and unknown tokens.
+    A vocabulary with the words of a language model in its namespace "lm", numbered as in bilm-tf: from 0,
+    including `<S>`, `</S>` and `<UNK>`, and without AllenNLP's padding and unknown tokens.
     """
 
     @classmethod
@@ -39,15 +39,10 @@ class LmVocabulary(Vocabulary):
         """
         `<S>`, `</S>`, `<UNK>`, then the words of a text from the most frequent to the rarest, because the sampled
         softmax takes the number of a word as its rank (section 3.1). Equally frequent words are in alphabetical order.
+        Words with fewer than `min_count` occurrences are dropped; `max_words` counts the three special words, too.
 
-        # Parameters
-
-        instances : `Iterable[Instance]`
-            From an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']` selects the training text.
-        min_count : `int`
-            Rarer words are dropped.
-        max_words : `int`, optional
-            The largest size, including the three special words. `None`: no limit.
+        The instances come from an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']` selects
+        the training text.
         """
         counts: Counter[str] = Counter()
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
@@ -60,12 +55,7 @@ class LmVocabulary(Vocabulary):
 
     @classmethod
     def from_word_list(cls, path: str) -> "LmVocabulary":
-        """
-        # Parameters
-
-        path : `str`
-            A file with one word per line, see `elmo_tasks.bilm.softmax.word_list.WordList`.
-        """
+        """The words of a file with one word per line, see `elmo_tasks.bilm.softmax.word_list.WordList`."""
         return cls._from_words(WordList.from_file(cached_path(path)).words)
 
     @classmethod

@@ -9,14 +9,7 @@ __all__ = ["SpacyBlankTokenizer"]
 
 @Tokenizer.register("spacy_blank")
 class SpacyBlankTokenizer(Tokenizer):
-    """
-    Splits text by spaCy's rules for a language, which its trained models also use.
-
-    # Parameters
-
-    language : `str`
-        spaCy's code of the language.
-    """
+    """Splits text by spaCy's rules for a language, given by its code. spaCy's trained models use the same rules."""
 
     def __init__(self, language: str = "en") -> None:
         self._language = language

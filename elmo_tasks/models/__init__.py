@@ -9,14 +9,5 @@ from elmo_tasks.models.squad import SquadModel
 from elmo_tasks.models.srl import SemanticRoleLabeler
 from elmo_tasks.models.sst import BiattentiveClassifier
 
-__all__ = [
-    "BiattentiveClassifier",
-    "BilmLanguageModel",
-    "CorefResolver",
-    "DistilledLanguageModel",
-    "Esim",
-    "NerTagger",
-    "PosClassifier",
-    "SemanticRoleLabeler",
-    "SquadModel",
-]
+__all__ = ["BiattentiveClassifier", "BilmLanguageModel", "CorefResolver", "DistilledLanguageModel"]
+__all__ += ["Esim", "NerTagger", "PosClassifier", "SemanticRoleLabeler", "SquadModel"]

@@ -13,29 +13,19 @@ from allennlp.nn.util import masked_softmax
 
 from elmo_tasks.modules import ContextualModel
 
-__all__ = [
-    "ElmoModel",
-    "concat_texts",
-    "ids_of_words",
-    "labels_of",
-    "names_of",
-    "readable_labels",
-    "softmax_over_words",
-    "without_repetitions",
-]
+__all__ = ["ElmoModel", "concat_texts", "ids_of_words", "labels_of", "names_of", "readable_labels"]
+__all__ += ["softmax_over_words", "without_repetitions"]
 
 
 class ElmoModel(Model):
     """
-    A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places mix the
-    layers with their own weights and share one biLM, which runs once per batch.
+    A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places
+    mix the layers with their own weights and share one biLM, which runs once per batch.
 
     # Parameters
 
     bilm : `ContextualModel`, optional
         The biLM, or a transformer instead, that all `elmo` embedders share.
-    output_embedder : `Lazy[TextFieldEmbedder]`, optional
-        An embedder to concatenate with the output of the encoder.
     initializer : `InitializerApplicator`, optional
         Applied after all parts are created. Frozen weights keep their values, even with the type "pretrained".
     """
@@ -79,8 +69,8 @@ class ElmoModel(Model):
 
 def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
     """
-    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`, then the texts of
-    `other`. Every dimension but the first has the larger size of the two.
+    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`, then the
+    texts of `other`. Every dimension but the first has the larger size of the two.
     """
     return {
         indexer: {name: _joined(tensor, other[indexer][name]) for name, tensor in tensors.items()}

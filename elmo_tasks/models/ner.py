@@ -20,16 +20,10 @@ __all__ = ["NerTagger"]
 @Model.register("elmo_ner")
 class NerTagger(ElmoModel):
     """
-    Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words, each with
-    variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated with the words,
-    with the output of the highest biLSTM, or with both.
-
-    # Parameters
-
-    encoders : `List[Seq2SeqEncoder]`
-        From the lowest to the highest; the paper has two.
-    dropout : `float`
-        Applied to the input of each encoder, with the same units at all words of a sentence.
+    Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words,
+    each with variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated
+    with the words, with the output of the highest biLSTM, or with both. The `encoders` are in order from the
+    lowest to the highest; the paper has two.
     """
 
     def __init__(self, vocab: Vocabulary, encoders: list[Seq2SeqEncoder], dropout: float = 0.5, **kwargs: Any) -> None:
@@ -47,9 +41,9 @@ class NerTagger(ElmoModel):
         self, tokens: TextFieldTensors, tags: torch.Tensor | None = None, metadata: list[dict[str, Any]] | None = None
     ) -> dict[str, Any]:
         """
-        `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence. The output has
-        `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each sentence;
-        the `words`, if there is metadata; and the `loss` per sentence, if there are tags.
+        `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence. The output
+        has `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each
+        sentence; the `words`, if there is metadata; and the `loss` per sentence, if there are tags.
         """
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -70,8 +64,8 @@ class NerTagger(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first and the
-        last word), `text`, and `score`, its probability under the CRF.
+        `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first
+        and the last word), `text`, and `score`, its probability under the CRF.
         """
         logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
         tags = names_of(self._tags, tag_ids)

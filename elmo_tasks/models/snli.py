@@ -22,10 +22,10 @@ _MAX_SHOWN = 2**20
 @Model.register("elmo_snli")
 class Esim(ElmoModel):
     """
-    ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends to the
-    words of the other sentence, a second encoder reads the result, and a feedforward network decides from the maximum
-    and the mean over the words. ELMo is concatenated with the words, with the output of the first encoder, before the
-    attention, or with both. The two sentences of all pairs form one batch.
+    ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends
+    to the words of the other sentence, a second encoder reads the result, and a feedforward network decides
+    from the maximum and the mean over the words. ELMo is concatenated with the words, with the output of the
+    first encoder, before the attention, or with both. The two sentences of all pairs form one batch.
 
     # Parameters
 
@@ -34,8 +34,8 @@ class Esim(ElmoModel):
     output_feedforward : `FeedForward`
         From four times the width of the second encoder to the input of the last layer, which is linear.
     dropout : `float`
-        Applied to the input of each encoder, with the same units at all words of a sentence; and to the input of the
-        last two fully connected layers.
+        Applied to the input of each encoder, with the same units at all words of a sentence; and to the input
+        of the last two fully connected layers.
     attention_dropout : `float`
         Applied to the output of the attention; the paper uses 0.5 with ELMo.
     """
@@ -72,10 +72,10 @@ class Esim(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each pair. The
-        output has `logits`, of shape `(batch_size, n_labels)`; `encoded_premise` and `encoded_hypothesis`, the words
-        before the attention, of shape `(batch_size, timesteps, encoder_dim)`; the `metadata`; and the `loss`, if there
-        are labels.
+        `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each
+        pair. The output has `logits`, of shape `(batch_size, n_labels)`; `encoded_premise` and
+        `encoded_hypothesis`, the words before the attention, of shape `(batch_size, timesteps, encoder_dim)`;
+        the `metadata`; and the `loss`, if there are labels.
         """
         # Until the pooling, the batch has twice as many rows as pairs: first all premises, then all hypotheses.
         tokens = concat_texts(premise, hypothesis)
@@ -117,9 +117,9 @@ class Esim(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `label`; the `probabilities` of all labels; `premise_tokens` and `hypothesis_tokens`; and `attention`: for the
-        premise and for the hypothesis, one row per word with its weights for the words of the other sentence, or
-        `None` for a pair of long texts.
+        `label`; the `probabilities` of all labels; `premise_tokens` and `hypothesis_tokens`; and `attention`:
+        for the premise and for the hypothesis, one row per word with its weights for the words of the other
+        sentence, or `None` for a pair of long texts.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
         for name in ("premise_tokens", "hypothesis_tokens"):

@@ -19,11 +19,11 @@ __all__ = ["SquadModel"]
 @Model.register("elmo_squad")
 class SquadModel(ElmoModel):
     """
-    Answers questions with spans of a paragraph, as in the paper (section A.4, a simplification of Clark and Gardner
-    2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with ReLU, residual
-    self-attention of the paragraph, and a biGRU and a linear layer each for the first and the last word of the answer.
-    ELMo is concatenated with the words, with the output of the first biGRU, or with both; question and paragraph share
-    the two mixes and go through the biLM and the first biGRU as one batch.
+    Answers questions with spans of a paragraph, as in the paper (section A.4, a simplification of Clark and
+    Gardner 2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with
+    ReLU, residual self-attention of the paragraph, and a biGRU and a linear layer each for the first and the
+    last word of the answer. ELMo is concatenated with the words, with the output of the first biGRU, or with
+    both; question and paragraph share the two mixes and go through the biLM and the first biGRU as one batch.
 
     # Parameters
 
@@ -72,12 +72,12 @@ class SquadModel(ElmoModel):
         metadata: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """
-        Each text has at least one word. `span_start` and `span_end`, the first and the last word of the answers, have
-        shape `(batch_size, 1)`; answers in `metadata`, as `SquadReader` makes it, are scored. The output has
-        `start_log_probs` and `end_log_probs`, of shape `(batch_size, n_passage)`; `best_span`, the first and the last
-        word of the answer, of shape `(batch_size, 2)`, and `score`, its probability; with metadata, `metadata` and the
-        answers as `best_span_str`; and the `loss` per question, the sum of the cross entropies of the first and the
-        last word, if these are given.
+        Each text has at least one word. `span_start` and `span_end`, the first and the last word of the
+        answers, have shape `(batch_size, 1)`; answers in `metadata`, as `SquadReader` makes it, are scored.
+        The output has `start_log_probs` and `end_log_probs`, of shape `(batch_size, n_passage)`; `best_span`,
+        the first and the last word of the answer, of shape `(batch_size, 2)`, and `score`, its probability;
+        with metadata, `metadata` and the answers as `best_span_str`; and the `loss` per question, the sum of
+        the cross entropies of the first and the last word, if these are given.
         """
         # Shape: (batch_size, n_passage)
         passage_mask = get_text_field_mask(passage)
@@ -124,8 +124,8 @@ class SquadModel(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `id` of the question, or an empty string; `best_span_str`, the answer; `best_span`, its first and last token;
-        `score`, its probability; `question_tokens` and `passage_tokens`.
+        `id` of the question, or an empty string; `best_span_str`, the answer; `best_span`, its first and last
+        token; `score`, its probability; `question_tokens` and `passage_tokens`.
         """
         rows, answers = output_dict["metadata"], ("best_span_str", "best_span", "score")
         texts = {key: [row[key] for row in rows] for key in ("question_tokens", "passage_tokens")}

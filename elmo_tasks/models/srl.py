@@ -19,10 +19,10 @@ __all__ = ["SemanticRoleLabeler"]
 @Model.register("elmo_srl")
 class SemanticRoleLabeler(ElmoModel):
     """
-    Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector that
-    marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores the BIO tags of
-    arguments. Each tag is trained independently; evaluation finds the best tags that BIO allows. ELMo is concatenated
-    with the words, with the output of the encoder, or with both.
+    Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector
+    that marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores
+    the BIO tags of arguments. Each tag is trained independently; evaluation finds the best tags that BIO
+    allows. ELMo is concatenated with the words, with the output of the encoder, or with both.
     """
 
     def __init__(self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any) -> None:
@@ -72,8 +72,8 @@ class SemanticRoleLabeler(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`, the sentence with its
-        arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
+        `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`, the
+        sentence with its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
         """
         tags = names_of(self._tags, output_dict["tag_ids"])
         # Shape of each: (timesteps, n_tags)

@@ -16,16 +16,9 @@ __all__ = ["SnliPredictor", "SquadPredictor"]
 @Predictor.register("elmo_snli")
 class SnliPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}`, as in SNLI, or with the keys
-    `premise` and `hypothesis`. If one of the sentences has no words, the `label` is `None` and there are no
-    probabilities.
-
-    # Parameters
-
-    attention : `bool`
-        Whether a prediction and the plain result contain the attention.
-    kwargs
-        See `JsonLinesPredictor`.
+    Takes lines like `{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}`, as in SNLI, or with the
+    keys `premise` and `hypothesis`. If one of the sentences has no words, the `label` is `None` and there are
+    no probabilities. With `attention`, a prediction and the plain result contain the attention.
     """
 
     title = "Entailment"
@@ -66,9 +59,9 @@ class SnliPredictor(JsonLinesPredictor):
 @Predictor.register("elmo_squad")
 class SquadPredictor(JsonLinesPredictor):
     """
-    Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`, or with SQuAD's key for the
-    passage, `context`. `start_char` and `end_char` are the answer's offsets in the passage. If the question or the
-    passage has no words, the answer is empty, and its span and score are `None`.
+    Takes lines like `{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}`, or with SQuAD's
+    key for the passage, `context`. `start_char` and `end_char` are the answer's offsets in the passage. If
+    the question or the passage has no words, the answer is empty, and its span and score are `None`.
     """
 
     title = "Questions"

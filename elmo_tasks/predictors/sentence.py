@@ -53,9 +53,9 @@ class SentencePredictor(JsonLinesPredictor):
 
 class TaggingPredictor(SentencePredictor):
     """
-    The base class of predictors that read a text sentence by sentence. A sentence of more than 96 words is read in
-    pieces (see `elmo_tasks.text.pieces`), so the cost of a text grows with its length; its prediction has the first and
-    last word of each as `pieces`.
+    The base class of predictors that read a text sentence by sentence. A sentence of more than 96 words is
+    read in pieces (see `elmo_tasks.text.pieces`), so the cost of a text grows with its length; its prediction
+    has the first and last word of each as `pieces`.
     """
 
     def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:

@@ -32,19 +32,17 @@ class _Sentence(NamedTuple):
 @Predictor.register("elmo_srl")
 class SrlPredictor(TaggingPredictor):
     """
-    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the positions of the
-    predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. Without `predicates`, they are all verbs and
-    auxiliaries, as in AllenNLP. A prediction has AllenNLP's form, `{"words": [...], "verbs": [{"verb": "eats",
-    "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}`, plus `spans` with the positions of the arguments.
-    With `--use-dataset-reader`, there is one line per predicate.
+    Takes lines like `{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}`, with the positions of
+    the predicates, counted from 0, or `{"sentence": "Anna eats an apple."}`. Without `predicates`, they are
+    all verbs and auxiliaries, as in AllenNLP. A prediction has AllenNLP's form, `{"words": [...], "verbs":
+    [{"verb": "eats", "description": "[ARG0: Anna] [V: eats] ...", "tags": [...]}]}`, plus `spans` with the
+    positions of the arguments. With `--use-dataset-reader`, there is one line per predicate.
 
     # Parameters
 
     spacy_model : `str`, optional
-        A spaCy model with a tagger that finds the verbs, for other languages: an installed package or a folder. `None`:
-        `PosTagger`, for English.
-    kwargs
-        See `JsonLinesPredictor`.
+        A spaCy model with a tagger that finds the verbs, for other languages: an installed package or a
+        folder. `None`: `PosTagger`, for English.
     """
 
     title = "Semantic roles"

@@ -17,8 +17,8 @@ _STYLES = {"baseline": ("o", "-", "black"), "ELMo": ("s", "--", "0.35")}
 
 def curve_values(runs: pd.DataFrame, x: str) -> pd.DataFrame:
     """
-    Figure 1: scores on the dev set, one row per run and `x`: the number of `training examples` (score of the best
-    epoch), or each `epoch` on the whole training set.
+    Figure 1: scores on the dev set, one row per run and `x`: the number of `training examples` (score of the
+    best epoch), or each `epoch` on the whole training set.
     """
     if x == "training examples":
         found = runs.assign(x=runs["training_size"].astype(int), score=runs["dev"])

@@ -21,9 +21,9 @@ _LEFT_OUT = "elmo_left_out"
 @Checkpointer.register("elmo_frozen_once")
 class FrozenOnceCheckpointer(Checkpointer):
     """
-    Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once per run, to `frozen_weights.th`, and
-    omits them from the checkpoint of every epoch. `best.th` and the archive stay complete. If a run is killed while it
-    writes a checkpoint, it leaves no partial checkpoint and resumes from the previous one.
+    Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once per run, to `frozen_weights.th`,
+    and omits them from the checkpoint of every epoch. `best.th` and the archive stay complete. If a run is
+    killed while it writes a checkpoint, it leaves no partial checkpoint and resumes from the previous one.
 
     In distributed training, `save_every_num_seconds` has no effect; AllenNLP's own checkpointer rejects it.
     """
@@ -45,8 +45,8 @@ class FrozenOnceCheckpointer(Checkpointer):
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
         """
-        Saves a checkpoint if one is due. Always returns `False`, so the trainer writes the whole model to `best.th`
-        instead of copying the checkpoint.
+        Saves a checkpoint if one is due. Always returns `False`, so the trainer writes the whole model to
+        `best.th` instead of copying the checkpoint.
         """
         super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
         return False
@@ -64,8 +64,8 @@ class FrozenOnceCheckpointer(Checkpointer):
             changing = {name: value for name, value in checkpoint.model_state.items() if name not in left_out}
             checkpoint = TrainerCheckpoint(changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(left_out)})
             at = checkpoint.trainer_state["epochs_completed"], checkpoint.trainer_state["batches_in_epoch_completed"]
-            # AllenNLP writes a file in place unless it exists, so ours are written first. The model state comes last,
-            # because AllenNLP finds checkpoints by it.
+            # AllenNLP writes a file in place unless it exists, so ours are written first. The model state
+            # comes last, because AllenNLP finds checkpoints by it.
             _save(checkpoint.trainer_state, self._training_state_path(*at))
             _save(checkpoint.model_state, self._model_state_path(*at))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))

@@ -17,12 +17,12 @@ _TAG = re.compile(r"O|[BIELSU]-\S+")
 @DatasetReader.register("elmo_ner")
 class NerReader(TaskReader):
     """
-    Reads files with one word per line and an empty line after each sentence. The first column is the word, the last its
-    tag; columns between them (part of speech, chunk) are ignored. All lines have the same number of columns. For
-    prediction, a file may have only words.
+    Reads files with one word per line and an empty line after each sentence. The first column is the word,
+    the last its tag; columns between them (part of speech, chunk) are ignored. All lines have the same number
+    of columns. For prediction, a file may have only words.
 
-    Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the paper's model
-    uses (section A.7).
+    Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the
+    paper's model uses (section A.7).
 
     AllenNLP's `conll2003` needs exactly four columns, and cannot read files without tags.
     """

@@ -15,16 +15,16 @@ __all__ = ["PosReader"]
 @DatasetReader.register("elmo_pos")
 class PosReader(TaskReader):
     """
-    Reads the words of CoNLL-U files and one of their two tag columns. A multiword token is read as the words that it
-    represents, because these have the tags.
+    Reads the words of CoNLL-U files and one of their two tag columns. A multiword token is read as the words
+    that it represents, because these have the tags.
 
     AllenNLP's `universal_dependencies` reads syntax for a different model.
 
     # Parameters
 
     tags : `Literal["upos", "xpos"]`
-        Which column: the 17 universal tags, or the tags of the language, which in English treebanks are the Penn
-        Treebank's, as in the paper.
+        Which column: the 17 universal tags, or the tags of the language, which in English treebanks are the
+        Penn Treebank's, as in the paper.
     """
 
     def __init__(self, *, tags: Literal["upos", "xpos"] = "upos", **kwargs: Any) -> None:

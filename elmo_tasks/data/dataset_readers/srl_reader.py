@@ -31,8 +31,8 @@ class SrlReader(TaskReader):
     Reads a file in the columns of CoNLL-2012, or all files below a folder with names that end in `gold_conll`. Each
     predicate of a sentence is an instance; columns without a `V` are skipped, and their number is logged.
 
-    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and loses a proposition if
-    two predicates share a word.
+    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and loses a
+    proposition if two predicates share a word.
     """
 
     wanted = "proposition, with its predicate marked as (V*)"
@@ -65,9 +65,9 @@ class SrlReader(TaskReader):
         self, words: Sequence[str | Token], verb_indicator: Sequence[int], tags: Sequence[str] | None = None
     ) -> Instance:
         """
-        `tokens`, `verb_indicator` (1 at the words of the predicate), `metadata`, and `tags` in the BIO scheme if they
-        are given. The metadata has `words`, `verb` and `verb_index` (the first word of the predicate and its position),
-        and `gold_tags`.
+        `tokens`, `verb_indicator` (1 at the words of the predicate), `metadata`, and `tags` in the BIO scheme
+        if they are given. The metadata has `words`, `verb` and `verb_index` (the first word of the predicate
+        and its position), and `gold_tags`.
         """
         fields = sentence_fields(words)
         text, metadata = fields["tokens"], fields["metadata"].metadata

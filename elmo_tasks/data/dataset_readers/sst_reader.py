@@ -17,11 +17,11 @@ __all__ = ["SstReader"]
 @DatasetReader.register("elmo_sst")
 class SstReader(TaskReader):
     r"""
-    Reads files with one tree per line, in the brackets of the Penn Treebank, with a sentiment from 0 (very negative) to
-    4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
+    Reads files with one tree per line, in the brackets of the Penn Treebank, with a sentiment from 0 (very
+    negative) to 4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
 
-    Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to `"`. A
-    number and a fraction that are joined by a no-break space, as in the treebank, become two words.
+    Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to
+    `"`. A number and a fraction that are joined by a no-break space, as in the treebank, become two words.
 
     AllenNLP's `sst_tokens` reads all phrases or none, and keeps the escapes of the treebank.
 

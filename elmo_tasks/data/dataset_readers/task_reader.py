@@ -58,12 +58,7 @@ class FileReader:
 
 
 class TaskReader(FileReader, DatasetReader):
-    """
-    # Parameters
-
-    token_indexers : `Dict[str, TokenIndexer]`, optional
-        See `DatasetReader`; by default a `SingleIdTokenIndexer` named `tokens`.
-    """
+    """The base class of our own readers. The default of `token_indexers` is a `SingleIdTokenIndexer` named `tokens`."""
 
     def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: Any) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
@@ -72,13 +67,9 @@ class TaskReader(FileReader, DatasetReader):
 
 class SpanTagsField(SequenceLabelField):
     """
-    A `SequenceLabelField` of tags like `B-PER`. It adds each label to the vocabulary with all prefixes of the scheme,
-    because a tag that is missing from the training data by chance may be in the test data.
-
-    # Parameters
-
-    prefixes : `str`
-        The prefixes of the scheme: `BI` for BIO, `BILU` for BIOUL.
+    A `SequenceLabelField` of tags like `B-PER`. It adds each label to the vocabulary with all prefixes of the
+    scheme, because a tag that is missing from the training data by chance may be in the test data. The
+    prefixes are `BI` for BIO, and `BILU` for BIOUL.
     """
 
     def __init__(self, tags: Sequence[str], text: TextField, *, prefixes: str) -> None:

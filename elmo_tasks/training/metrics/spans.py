@@ -49,9 +49,9 @@ class _SpanCounts(Metric):
 @Metric.register("elmo_span_f1")
 class SpanF1(_SpanCounts):
     """
-    Precision, recall and F1 of whole entities (type, first and last word all right), as in CoNLL's `conlleval`.
-    AllenNLP's `SpanBasedF1Measure` does not support distributed training, rejects ill-formed tag sequences, and merges
-    types that begin with `C-`, which is for semantic roles.
+    Precision, recall and F1 of whole entities (type, first and last word all right), as in CoNLL's
+    `conlleval`. AllenNLP's `SpanBasedF1Measure` does not support distributed training, rejects ill-formed tag
+    sequences, and merges types that begin with `C-`, which is for semantic roles.
     """
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
@@ -63,8 +63,8 @@ class SpanF1(_SpanCounts):
 @Metric.register("elmo_srl_f1")
 class SrlF1(_SpanCounts):
     """
-    Precision, recall and F1 of the arguments of predicates, by the rules of CoNLL-2005's `srl-eval.pl`, as in the
-    paper:
+    Precision, recall and F1 of the arguments of predicates, by the rules of CoNLL-2005's `srl-eval.pl`, as in
+    the paper:
 
     * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right if its label and
       all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
