@@ -34,11 +34,6 @@ def document(*cells: str) -> str:
     return "\n".join(["#begin document (x); part 000", *lines, "", "#end document\n"])
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.conll"
-
-
 class TestReadDocuments:
     def test_ontonotes_columns_are_read_by_position(self, path):
         first, second = read(path, ONTONOTES)

@@ -3,7 +3,6 @@ import lzma
 import re
 import unicodedata
 from itertools import chain
-from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -12,11 +11,6 @@ from elmo_tasks.data import LmText
 
 SENTENCES = [["The", "cat", "sat", "."], ["Ja"], ["«", "Ça", "va", "?", "»"]]
 LINES = b"The cat sat .\nJa\n" + "« Ça va ? »\n".encode()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "text.txt"
 
 
 class TestLmText:

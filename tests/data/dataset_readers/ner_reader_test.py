@@ -30,11 +30,6 @@ def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:
     return words, list(instance["tags"].labels) if "tags" in instance.fields else None
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.txt"
-
-
 class TestNerReader:
     @pytest.mark.parametrize("scheme", SCHEMES)
     @pytest.mark.parametrize("middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"])

@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import pytest
 from allennlp.data import Instance
 
 from elmo_tasks.data import PosReader
@@ -11,11 +10,6 @@ def line(number: object, word: str, upos: str = "NOUN", xpos: str = "NN") -> str
 
 
 SENTENCE = line(1, "Dogs", "NOUN", "NNS") + line(2, "bark", "VERB", "VBP")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.conllu"
 
 
 def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:

@@ -33,11 +33,6 @@ def answer_of(instance: Instance) -> str:
     return metadata["original_passage"][metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.json"
-
-
 class TestSquadReader:
     def test_an_instance(self, path):
         (instance,) = SquadReader().read(squad(path, ("Ann Lee won.", [["Lee"]])))

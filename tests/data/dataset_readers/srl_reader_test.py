@@ -1,7 +1,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 
@@ -25,11 +24,6 @@ def content_of(instance: Instance) -> tuple[list[str], list[int], list[str] | No
 def read(path: Path, content: str) -> list[Any]:
     path.write_text(content)
     return [content_of(instance) for instance in SrlReader().read(str(path))]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.gold_conll"
 
 
 class TestSrlReader:

@@ -21,11 +21,6 @@ def read(path: Path, content: str | bytes, **kwargs: Any) -> list[tuple[list[str
     return [content_of(instance) for instance in SstReader(**kwargs).read(str(path))]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "file.txt"
-
-
 class TestSstReader:
     @pytest.mark.parametrize("min_phrase_length", [None, 1, 2, 4])
     def test_the_phrases_match_allennlps(self, fixtures_root, min_phrase_length):
