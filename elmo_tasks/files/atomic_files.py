@@ -35,8 +35,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = ()) -> Iterator[Path]:
     """
-    Like `atomic_file`, for a folder; its parents are created. An existing folder is replaced as a whole if it contains
-    only files with the names in `replaceable`.
+    Like `atomic_file`, for a folder; its parents are created. An existing folder is replaced as a whole if it
+    contains only files with the names in `replaceable`.
     """
     path = Path(path).absolute()
     if path.exists() and any(child.name not in replaceable for child in path.iterdir()):

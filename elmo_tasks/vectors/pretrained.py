@@ -10,6 +10,7 @@ from functools import partial
 from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
 from filelock import FileLock
@@ -30,46 +31,39 @@ __all__ += ["write_archived"]
 logger = logging.getLogger(__name__)
 
 _OPTIONS, _WEIGHTS, _DIGESTS = "options.json", "weights.hdf5", "SHA256SUMS"
-_AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo"
+_AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo/{0}/elmo_{0}_"
 TIMEOUT = 20.0
 """Seconds without an answer after which a download fails."""
 # huggingface_hub's variable for mirrors.
 _HUB = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@.+)?")
 _HUB_FILES = ["*options.json", "*.hdf5", "*.safetensors", "weights.th", "vocab.txt"]
-# The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu` is Old Church
-# Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
-_MANY_LANGS = "https://vectors.nlpl.eu/repository/11"
+# The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu` is Old
+# Church Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
 _LANGUAGES = (
     "ar bg ca cs cu da de el en es et eu fa fi fr ga gl grc he hi hr hu id it ja ko la lv nl nb nn pl pt ro ru sk sl "
     "sv tr ug uk ur vi zh"
 )
 
 
-def _of_authors(name: str) -> str:
-    return f"{_AUTHORS}/{name}/elmo_{name}_"
-
-
 NAMED_BILMS: dict[str, tuple[str, ...]] = {
     shipped.DEFAULT_BILM: (),
     "small-ko-open": (),
     "small-ko-open-2": (),
-    "small": (_of_authors("2x1024_128_2048cnn_1xhighway"),),
-    "medium": (_of_authors("2x2048_256_2048cnn_1xhighway"),),
+    "small": (_AUTHORS.format("2x1024_128_2048cnn_1xhighway"),),
+    "medium": (_AUTHORS.format("2x2048_256_2048cnn_1xhighway"),),
     "original": (
-        _of_authors("2x4096_512_2048cnn_2xhighway"),
+        _AUTHORS.format("2x4096_512_2048cnn_2xhighway"),
         f"{_HUB}/lysandre/elmo-2x4096_512_2048cnn_2xhighway/resolve/main/",
     ),
-    "original-5.5b": (_of_authors("2x4096_512_2048cnn_2xhighway_5.5B"),),
-    **{
-        f"efml-{language}": (f"{_MANY_LANGS}/{number}.zip",)
-        for number, language in enumerate(_LANGUAGES.split(), start=136)
-    },
+    "original-5.5b": (_AUTHORS.format("2x4096_512_2048cnn_2xhighway_5.5B"),),
 }
 """
 The addresses of each biLM by name, in the order in which they are tried: the common beginning of the URLs of
 `options.json` and `weights.hdf5`, or the URL of an archive. A biLM without an address is included in the package.
 """
+for _number, _language in enumerate(_LANGUAGES.split(), start=136):
+    NAMED_BILMS[f"efml-{_language}"] = (f"https://vectors.nlpl.eu/repository/11/{_number}.zip",)
 
 
 def cache_home() -> Path:
@@ -96,13 +90,10 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
         return _files_in(path)
     if path.is_file():
         return _complete(cache_home() / "archives" / file_digest(path)[:16], partial(_convert, path))
+    if is_hub_name(name):
+        return _files_in(hub_folder(name, _HUB_FILES))
     near = get_close_matches(name, NAMED_BILMS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
-    if is_hub_name(name):
-        folder, problem = hub_folder(name, _HUB_FILES)
-        if folder is not None:
-            return _files_in(folder)
-        hint = f"no usable answer from the hub ({problem})"
     raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
 
 
@@ -110,27 +101,26 @@ def is_hub_name(name: str) -> bool:
     return _HUB_NAME.fullmatch(name) is not None
 
 
-def hub_folder(name: str, patterns: list[str]) -> tuple[Path | None, str]:
+def hub_folder(name: str, patterns: list[str]) -> Path:
     """
-    The folder with those files of `org/name` or `org/name@revision` that match one of the patterns, from the cache if
-    the hub does not answer; and the problem with its answer.
+    The folder with the files of `org/name` or `org/name@revision` that match one of the patterns, from the
+    cache if the hub does not answer.
     """
     repository, _, revision = name.partition("@")
-    problem = ""
+    problems = []
     for local_only in (False, True):
         try:
             from huggingface_hub import snapshot_download
 
-            folder = snapshot_download(
-                repository, revision=revision or None, allow_patterns=patterns, local_files_only=local_only
-            )
-            if problem:
-                logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problem)
-            return Path(folder), problem
+            options: Any = {"allow_patterns": patterns, "local_files_only": local_only}
+            folder = Path(snapshot_download(repository, revision=revision or None, **options))
+            if problems:
+                logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problems[0])
+            return folder
         # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
         except Exception as error:
-            problem = problem or f"{type(error).__name__}: {error}"
-    return None, problem
+            problems.append(f"{type(error).__name__}: {error}")
+    raise ValueError(f"'{name}' is not a folder, and there is no usable answer from the hub: {problems[0]}")
 
 
 def local_file(address: str | PathLike[str]) -> Path:
@@ -151,8 +141,8 @@ def local_file(address: str | PathLike[str]) -> Path:
 
 def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path, Path]:
     """
-    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the path or address of
-    its options in the model's config, which may be gone. An address is not opened.
+    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the path or
+    address of its options in the model's config, which may be gone. An address is not opened.
     """
     options = read_any_options(options_file if os.path.isfile(options_file) else weights)
     options.save(folder / _OPTIONS)

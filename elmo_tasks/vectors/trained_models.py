@@ -18,9 +18,9 @@ _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.t
 
 def trained_model(model: str | PathLike[str]) -> Path:
     """
-    The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the checkout (`ner` or
-    `models/ner`; without a checkout, a file of the release), a path, an address, or `org/name` or `org/name@revision`
-    on the Hugging Face hub.
+    The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the checkout
+    (`ner` or `models/ner`; without a checkout, a file of the release), a path, an address, or `org/name` or
+    `org/name@revision` on the Hugging Face hub.
     """
     name = os.fspath(model)
     path, short = Path(name).expanduser(), name.removeprefix("models/")
@@ -33,11 +33,9 @@ def trained_model(model: str | PathLike[str]) -> Path:
     release = os.environ.get("ELMO_TASKS_RELEASE") or RELEASE
     hint = "models/ is in a checkout and in the files of a release, whose address is ELMO_TASKS_RELEASE"
     if is_hub_name(name) and name == short:
-        folder, problem = hub_folder(name, _HUB_FILES)
-        if folder is not None:
-            return folder if (folder / "config.json").exists() else folder / "model.tar.gz"
-        hint = f"no usable answer from the hub ({problem})"
-    elif release and "/" not in short:
+        folder = hub_folder(name, _HUB_FILES)
+        return folder if (folder / "config.json").exists() else folder / "model.tar.gz"
+    if release and "/" not in short:
         digests = dict(line.split()[::-1] for line in local_file(f"{release}/SHA256SUMS").read_text().splitlines())
         if (file := f"{short}.tar.gz") in digests:
             archive = local_file(f"{release}/{file}")
