@@ -1,6 +1,6 @@
 """
-Writes the plain results of trained tasks for a corpus, as JSON lines or Parquet. The corpus is read once for all tasks;
-an interrupted job continues with the same command.
+Writes the plain results of trained tasks for a corpus, as JSON lines or Parquet. The corpus is read once for
+all tasks; an interrupted job continues with the same command.
 """
 
 import argparse
@@ -8,17 +8,15 @@ import gzip
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
-from elmo_tasks.files.atomic_files import atomic_file, check_not_input
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest, json_lines
-from elmo_tasks.jobs import Part, job_folder, missing_parts, written
+from elmo_tasks.jobs import Job, Part, ending_of
+from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.text.formats import lines_in
 from elmo_tasks.text.lines import located, numbered_lines
 from elmo_tasks.version import __version__
@@ -46,52 +44,42 @@ def annotate_file(
     ray: str | None = None,
 ) -> int:
     """
-    Writes the results of tasks for each text of a corpus, and returns the number of texts. After an interruption, the
-    same call computes only the missing parts.
+    Writes the results of tasks for each text of a corpus, and returns the number of texts. After an
+    interruption, the same call computes only the missing parts.
 
     # Parameters
 
     tasks
         Models as in `TrainedTask`, which all have the same inputs.
     corpus
-        A file with one text per line; a folder with one text per file; JSON lines or a Parquet file, whose keys or
-        columns are the inputs of the tasks, such as `text` or `premise` and `hypothesis`, and optionally `id`. Files
-        may be compressed (`.gz`, `.xz`).
+        A file with one text per line; a folder with one text per file; JSON lines or a Parquet file, whose
+        keys or columns are the inputs of the tasks, such as `text` or `premise` and `hypothesis`, and
+        optionally `id`. Files may be compressed (`.gz`, `.xz`).
     output
-        `.jsonl`, `.jsonl.gz` or `.parquet`: for each text, its name (the `id`, the path in the folder, or the number of
-        the line) as `document`, and the result of each task.
+        `.jsonl`, `.jsonl.gz` or `.parquet`: for each text, its name (the `id`, the path in the folder, or the
+        number of the line) as `document`, and the result of each task.
     part_texts
         The number of texts per part: an interrupted job loses at most the parts in progress.
     language, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
     corpus, output = Path(corpus), Path(output)
-    suffix = next((ending for ending in _ENDINGS if output.name.endswith(ending)), None)
-    if suffix is None:
-        raise ValueError(f"expected an output that ends with {', '.join(_ENDINGS)}, got {output}")
-    check_not_input(output, corpus)
-    if output.exists() and not force:
-        raise FileExistsError(f"{output} exists: use --force (force=True) to replace it")
+    ending = ending_of(output, corpus, _ENDINGS, force=force)
     from elmo_tasks import TrainedTask
 
     loaded = {task.name: task for task in (TrainedTask(model, language=language) for model in tasks)}
     inputs = _inputs_of(loaded)
     n_texts = sum(1 for _ in _documents(corpus, inputs))
-    folder = output.with_name(f"{output.name}.parts")
     models = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__}
-    with job_folder(folder, {**settings, "tasks": models, "corpus": _digest(corpus)}, force=force):
-        parts = missing_parts(_documents(corpus, inputs), folder, ".jsonl", part_texts)
-        done = min(n_texts, part_texts * len(list(folder.glob("part-*"))))
-        with tqdm(total=n_texts, initial=done, unit="text", disable=None) as bar:
-            for n_written in written(parts, partial(_write_part, loaded), workers=workers, ray=ray):
-                bar.update(n_written)
-        _join(folder, output, suffix)
+    settings |= {"tasks": models, "corpus": _digest(corpus)}
+    job = Job(output, settings, n_items=n_texts, part_items=part_texts, suffix=".jsonl", force=force)
+    join = _write_parquet if ending == ".parquet" else partial(_write_lines, compressed=ending.endswith(".gz"))
+    job.run(_documents(corpus, inputs), partial(_write_part, loaded), join, workers=workers, ray=ray)
     return n_texts
 
 
 def _inputs_of(tasks: dict[str, "TrainedTask"]) -> tuple[str, ...]:
-    """The inputs of all tasks, which must be the same."""
     by_inputs = {task.predictor.inputs: name for name, task in tasks.items()}
     if len(by_inputs) > 1:
         found = "; ".join(f"{', '.join(inputs)} of {name}" for inputs, name in by_inputs.items())
@@ -110,8 +98,7 @@ def _documents(corpus: Path, inputs: tuple[str, ...]) -> Iterator[_Document]:
     if corpus.is_dir():
         rows: Iterable[tuple[str, Any]] = (
             (str(path.relative_to(corpus)), "\n".join(line for _, line in numbered_lines(path)))
-            for path in sorted(corpus.rglob("*"))
-            if path.is_file()
+            for path in _files_in(corpus)
         )
     elif corpus.suffix == ".parquet":
         rows = ((str(row.get("id", number)), row) for number, row in enumerate(_parquet_rows(corpus), start=1))
@@ -129,6 +116,10 @@ def _documents(corpus: Path, inputs: tuple[str, ...]) -> Iterator[_Document]:
             yield name, texts
 
 
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
 def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     from pyarrow.parquet import ParquetFile
 
@@ -139,8 +130,8 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
 def _digest(corpus: Path) -> str:
     if not corpus.is_dir():
         return file_digest(corpus)
-    files = [f"{path.relative_to(corpus)} {file_digest(path)}" for path in sorted(corpus.rglob("*")) if path.is_file()]
-    return hashlib.sha256("\n".join(files).encode()).hexdigest()
+    lines = [f"{path.relative_to(corpus)} {file_digest(path)}" for path in _files_in(corpus)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _write_part(tasks: dict[str, "TrainedTask"], part: Part[_Document]) -> int:
@@ -153,23 +144,15 @@ def _write_part(tasks: dict[str, "TrainedTask"], part: Part[_Document]) -> int:
     return len(part.items)
 
 
-def _join(folder: Path, output: Path, suffix: str) -> None:
-    # Written in the folder, so a killed job leaves nothing elsewhere.
-    whole = folder / f"whole{suffix}"
-    files = sorted(folder.glob("part-*.jsonl"))
-    with atomic_file(whole) as temporary:
-        if suffix == ".parquet":
-            _write_parquet(temporary, files)
-        else:
+def _write_lines(files: list[Path], path: Path, *, compressed: bool) -> None:
+    with open(path, "wb") as output:
+        for file in files:
+            content = file.read_bytes()
             # Without a time, so the same results are the same bytes.
-            with gzip.GzipFile(temporary, "wb", mtime=0) if suffix == ".jsonl.gz" else open(temporary, "wb") as file:
-                for path in files:
-                    file.write(path.read_bytes())
-    os.replace(whole, output)
-    shutil.rmtree(folder)
+            output.write(gzip.compress(content, mtime=0) if compressed else content)
 
 
-def _write_parquet(path: Path, files: Sequence[Path]) -> None:
+def _write_parquet(files: list[Path], path: Path) -> None:
     """A row group per part, with nested columns whose types are those of all parts together."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
@@ -186,20 +169,16 @@ def _write_parquet(path: Path, files: Sequence[Path]) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the job to a parser."""
     add = parser.add_argument
     add("task", nargs="+", help="names of models (ner, srl, coref, ...), archives, or folders of runs")
     add("corpus", help="a text per line, a folder with a text per file, .jsonl or .parquet; plain, .gz or .xz")
     add("output", help=f"to write: {', '.join(_ENDINGS)}")
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
     add("--part-texts", type=int, default=200, help="texts per part; an interrupted job loses the parts in progress")
-    add("--workers", type=int, metavar="N", help="processes, each with its own models; on Ray default: one per core")
-    add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
-    add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")
+    add_job_arguments(parser)
 
 
 def annotate(arguments: argparse.Namespace) -> None:
-    """Runs the job with the arguments of a command line."""
     names = ("language", "part_texts", "workers", "ray", "force")
     options = {name: getattr(arguments, name) for name in names}
     n_texts = annotate_file(arguments.task, arguments.corpus, arguments.output, **options)

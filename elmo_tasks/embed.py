@@ -1,9 +1,4 @@
-"""
-Writes the vectors of a text, one sentence per line, to a file.
-
-The text is split into parts of a few hundred lines. A job (`elmo_tasks.jobs`) writes the missing parts, and then joins
-all parts into one file, or for a Parquet data set only renames the folder.
-"""
+"""Writes the vectors of a text, one sentence per line, to a file, as a job (`elmo_tasks.jobs`)."""
 
 import argparse
 import json
@@ -14,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tqdm import tqdm
 
-from elmo_tasks.files.atomic_files import atomic_file, check_not_input
+from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest
-from elmo_tasks.jobs import JOB, Part, job_folder, missing_parts, written
+from elmo_tasks.jobs import Job, Part, ending_of
+from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
 from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
@@ -35,17 +30,9 @@ __all__ = ["DESCRIPTION", "EmbedOptions", "add_arguments", "embed", "embed_file"
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a file."
-_ENDINGS = (".h5", ".hdf5", ".parquet")
+_ENDINGS = (".h5", ".hdf5", ".parquet", "/")
 _Sentence = str | list[str]
 _Vectors = Iterable[tuple[list[str], list[np.ndarray]]]
-
-
-class _Lengths(NamedTuple):
-    lines: int
-    words: int
-    cut_words: int
-    words_of_part: int
-    """Of the longest part."""
 
 
 def _layers(text: str) -> str | int:
@@ -98,83 +85,50 @@ def embed_file(
     elmo: "Elmo | None" = None,
 ) -> int:
     """
-    Writes the vectors of a text to a file and returns the number of lines. After an interruption, the same call
-    computes only the missing parts.
+    Writes the vectors of a text to a file and returns the number of lines. After an interruption, the same
+    call computes only the missing parts.
 
     # Parameters
 
     text, output
-        The text is UTF-8, plain, `.gz` or `.xz`: see `text_sentences`. The output is HDF5 (`.h5`, `.hdf5`), Parquet
-        (`.parquet`), or, if its name ends with a slash, a folder of Parquet files, one per part.
+        The text is UTF-8, plain, `.gz` or `.xz`: see `text_sentences`. The output is HDF5 (`.h5`, `.hdf5`),
+        Parquet (`.parquet`), or, if its name ends with a slash, a folder of Parquet files, one per part.
     force
         Whether to replace an existing output or the parts of an interrupted job.
     workers, ray
-        The number of processes, each with its own biLM, and the address of a Ray cluster that runs them. `None`: only
-        this process, or all cores of the cluster. All machines need the same folders.
+        The number of processes, each with its own biLM, and the address of a Ray cluster that runs them.
+        `None`: only this process, or all cores of the cluster. All machines need the same folders.
     elmo
         The biLM, if it is already loaded. Workers load their own.
     """
-    is_folder = os.fspath(output).endswith("/")
-    text, output, options = Path(text), Path(output), options or EmbedOptions()
-    if not is_folder and output.suffix not in _ENDINGS:
-        raise ValueError(f"expected an output that ends with {', '.join(_ENDINGS)}, or / for a folder, got {output}")
-    check_not_input(output, text)
-    folder = output.with_name(f"{output.name}.parts")
-    if output.exists() and not force:
-        raise FileExistsError(f"{output} exists: use --force (force=True) to replace it")
+    text, options = Path(text), options or EmbedOptions()
+    ending = ending_of(output, text, _ENDINGS, force=force)
+    output = Path(output)
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     # The same for all workers, also on other machines.
     options = replace(options, precision=elmo.bilm.precision)
-    job = _job_of(text, options, elmo)
-    lengths = _count(text, options)
-    with job_folder(folder, job, force=force):
-        if force:
-            _remove(output)
-        _check_space(folder, is_folder, options, elmo, lengths, workers or 1)
-        done = min(lengths.lines, options.part_lines * len(list(folder.glob("part-*"))))
-        suffix = ".parquet" if is_folder else ".npz"
-        parts = missing_parts(_sentences(text, options), folder, suffix, options.part_lines)
-        # Other processes load their own biLM.
-        here = elmo if workers is None and ray is None else None
-        write = partial(_write_part, options, job, elmo=here)
-        on_gpu = (options.device or "").startswith("cuda")
-        with tqdm(total=lengths.lines, initial=done, unit="line", disable=None) as bar:
-            for n_part_lines in written(parts, write, workers=workers, ray=ray, on_gpu=on_gpu):
-                bar.update(n_part_lines)
-        if is_folder:
-            folder.replace(output)
-            (output / JOB).unlink()
-        else:
-            _join(folder, output, job)
-    return lengths.lines
+    settings = _settings(text, options, elmo)
+    n_lines, n_words = _count(text, options, elmo)
+    _check_space(output, ending, options, elmo, n_lines if options.pool else n_words)
+    suffix = ".parquet" if ending == "/" else ".npz"
+    job = Job(output, settings, n_items=n_lines, part_items=options.part_lines, suffix=suffix, force=force)
+    # Other processes load their own biLM.
+    write = partial(_write_part, options, settings, elmo=elmo if workers is None and ray is None else None)
+    join = None if ending == "/" else partial(_join, settings)
+    on_gpu = (options.device or "").startswith("cuda")
+    job.run(_sentences(text, options), write, join, workers=workers, ray=ray, on_gpu=on_gpu)
+    return n_lines
 
 
-def _remove(output: Path) -> None:
-    """Removes an output, if there is one. A folder with other files is an error."""
-    for file in [*output.glob("part-*.parquet"), output / JOB] if output.is_dir() else [output]:
-        file.unlink(missing_ok=True)
-    if output.is_dir():
-        output.rmdir()
-
-
-def _check_space(
-    folder: Path, is_folder: bool, options: EmbedOptions, elmo: "Elmo", lengths: _Lengths, n_processes: int
-) -> None:
-    n_numbers = elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
-    n_vectors = lengths.lines if options.pool else lengths.words
-    n_of_part = options.part_lines if options.pool else lengths.words_of_part
-    # For the parts and the output, which are the same in a folder. HDF5 ends the process if the disk is full.
-    on_disk = (1 if is_folder else 2) * n_vectors * n_numbers * np.dtype(options.dtype).itemsize
-    on_disk -= sum(file.stat().st_size for file in folder.iterdir())
-    # Of each process, a part and its copy.
-    in_memory = 8 * n_of_part * n_numbers * n_processes
-    disk, memory = shutil.disk_usage(folder).free, _free_memory()
-    for needed, free, where in ((on_disk, disk, folder), (in_memory, memory, "memory: use smaller parts (part_lines)")):
-        if free < needed:
-            raise OSError(f"expected {needed:,} free bytes for the output and its parts, got {free:,}: {where}")
-    # ELMoForManyLangs counts characters, not bytes.
-    if lengths.cut_words and elmo.bilm.options.dictionaries is None:
-        logger.warning("%d words longer than 48 bytes are cut", lengths.cut_words)
+def _check_space(output: Path, ending: str, options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> None:
+    """HDF5 ends the process if the disk is full."""
+    n_numbers = n_vectors * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
+    # For the parts and the output, which are the same in a folder.
+    needed = (1 if ending == "/" else 2) * n_numbers * np.dtype(options.dtype).itemsize
+    needed -= sum(file.stat().st_size for file in output.parent.glob(f"{output.name}.parts/*"))
+    free = shutil.disk_usage(output.parent).free
+    if free < needed:
+        raise OSError(f"expected {needed:,} free bytes for {output} and its parts, got {free:,}")
 
 
 @lru_cache(maxsize=1)
@@ -184,19 +138,20 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
     return Elmo.from_pretrained(bilm, device=device, precision=precision)
 
 
-def _count(text: Path, options: EmbedOptions) -> _Lengths:
-    """Reads the whole text, so an error in any line is raised here."""
+def _count(text: Path, options: EmbedOptions, elmo: "Elmo") -> tuple[int, int]:
+    """The number of lines and of words. It reads the whole text, so an error in any line is raised here."""
     from elmo_tasks.bilm.characters import MAX_BYTES
 
-    n_lines = n_words = n_cut = n_of_part = n_of_longest = 0
+    n_lines = n_words = n_cut = 0
     for sentence in _sentences(text, options):
         words = words_of_text(sentence, "whitespace") if isinstance(sentence, str) else sentence
-        n_of_part = len(words) + (n_of_part if n_lines % options.part_lines else 0)
-        n_of_longest = max(n_of_longest, n_of_part)
         n_lines += 1
         n_words += len(words)
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
-    return _Lengths(n_lines, n_words, n_cut, n_of_longest)
+    # ELMoForManyLangs counts characters, not bytes.
+    if n_cut and elmo.bilm.options.dictionaries is None:
+        logger.warning("%d words longer than 48 bytes are cut", n_cut)
+    return n_lines, n_words
 
 
 def _sentences(text: Path, options: EmbedOptions) -> Iterator[_Sentence]:
@@ -205,24 +160,17 @@ def _sentences(text: Path, options: EmbedOptions) -> Iterator[_Sentence]:
     return warn_if_untokenised(each, text) if options.tokenize == "whitespace" else each
 
 
-def _free_memory() -> int:
-    """Of the machine, where Linux states it. The limit of a container may be lower."""
-    of_linux = Path("/proc/meminfo")
-    return 1024 * int(of_linux.read_text().partition("MemAvailable:")[2].split()[0]) if of_linux.exists() else 2**63
-
-
-def _job_of(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
+def _settings(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
     """Everything that the vectors depend on, as JSON."""
     from elmo_tasks.bilm.digest import weights_digest
 
     weights = weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
-    values["kernel"] = elmo.bilm.kernel
-    job: dict[str, Any] = json.loads(json.dumps(values))
-    return job
+    settings: dict[str, Any] = json.loads(json.dumps({**values, "kernel": elmo.bilm.kernel}))
+    return settings
 
 
-def _write_part(options: EmbedOptions, job: dict[str, Any], part: Part[_Sentence], elmo: "Elmo | None") -> int:
+def _write_part(options: EmbedOptions, settings: dict[str, Any], part: Part[_Sentence], elmo: "Elmo | None") -> int:
     path, first, lines = part
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
     sentences = [words_of_text(line, options.tokenize) if isinstance(line, str) else line for line in lines]
@@ -230,7 +178,7 @@ def _write_part(options: EmbedOptions, job: dict[str, Any], part: Part[_Sentence
     vectors = elmo.embed(sentences, progress=False, **arguments)
     if path.suffix == ".parquet":
         with atomic_file(path) as temporary:
-            _write_parquet(temporary, [([" ".join(words) for words in sentences], vectors)], job, first)
+            _write_parquet(temporary, [([" ".join(words) for words in sentences], vectors)], settings, first)
         return len(lines)
     # One array for all lines: writing many takes longer than computing them.
     flat = np.concatenate([array.ravel() for array in vectors]).astype(options.dtype, copy=False)
@@ -240,27 +188,20 @@ def _write_part(options: EmbedOptions, job: dict[str, Any], part: Part[_Sentence
     return len(lines)
 
 
-def _join(folder: Path, output: Path, job: dict[str, Any]) -> None:
-    # Written in the folder, so a killed job leaves nothing elsewhere.
-    whole = folder / f"whole{output.suffix}"
-    with atomic_file(whole) as temporary:
-        if output.suffix == ".parquet":
-            _write_parquet(temporary, _read_parts(folder), job)
-        else:
-            _write_hdf5(temporary, _read_parts(folder), job)
-    os.replace(whole, output)
-    shutil.rmtree(folder)
+def _join(settings: dict[str, Any], files: list[Path], output: Path) -> None:
+    write = _write_parquet if output.suffix == ".parquet" else _write_hdf5
+    write(output, _read_parts(files), settings)
 
 
-def _read_parts(folder: Path) -> _Vectors:
-    for file in sorted(folder.glob("part-*.npz")):
+def _read_parts(files: list[Path]) -> _Vectors:
+    for file in files:
         with np.load(file) as part:
             shapes, flat, lines = part["shapes"], part["vectors"], part["lines"].tobytes().decode().split("\n")
         ends = np.cumsum(shapes.prod(-1))[:-1]
         yield lines, [array.reshape(shape) for array, shape in zip(np.split(flat, ends), shapes, strict=True)]
 
 
-def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
+def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any]) -> None:
     """
     The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..., and `sentence_to_index`, a
     JSON object with the number of each sentence (the last one of equal sentences). `sentences` are in addition.
@@ -270,7 +211,7 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
     sentences: list[str] = []
     # `track_order` keeps the order of the lines, instead of "0", "1", "10".
     with h5py.File(path, "w", libver=("v110", "v110"), track_order=True) as file:
-        file.attrs["elmo_tasks"] = json.dumps(job)
+        file.attrs["elmo_tasks"] = json.dumps(settings)
         for lines, vectors in parts:
             for number, array in enumerate(vectors, start=len(sentences)):
                 # HDF5 has no larger chunks, and no checksum without chunks.
@@ -282,19 +223,19 @@ def _write_hdf5(path: Path, parts: _Vectors, job: dict[str, Any]) -> None:
         file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
 
-def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any], first: int = 0) -> None:
+def _write_parquet(path: Path, parts: _Vectors, settings: dict[str, Any], first: int = 0) -> None:
     """Rows of `index`, `sentence`, `shape` and `vectors` (flat), with one row group per part."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
-    vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(job["dtype"])))
+    vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(settings["dtype"])))
     types = {"index": pyarrow.int64(), "sentence": pyarrow.string(), "shape": pyarrow.list_(pyarrow.int32())}
-    schema = pyarrow.schema({**types, "vectors": vectors_type}, metadata={"elmo_tasks": json.dumps(job)})
+    schema = pyarrow.schema({**types, "vectors": vectors_type}, metadata={"elmo_tasks": json.dumps(settings)})
     with ParquetWriter(path, schema, use_dictionary=False, write_page_checksum=True) as writer:
         for lines, vectors in parts:
             offsets = np.cumsum([0, *(array.size for array in vectors)])
             flat = pyarrow.LargeListArray.from_arrays(
-                offsets, np.concatenate([array.ravel() for array in vectors]).astype(job["dtype"], copy=False)
+                offsets, np.concatenate([array.ravel() for array in vectors]).astype(settings["dtype"], copy=False)
             )
             indices = np.arange(first, first := first + len(lines))
             columns = [indices, lines, [list(array.shape) for array in vectors], flat]
@@ -302,19 +243,15 @@ def _write_parquet(path: Path, parts: _Vectors, job: dict[str, Any], first: int 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the job to a parser."""
     add = parser.add_argument
     add("text", type=Path, help="file with one sentence per line, UTF-8; plain, .gz or .xz")
     add("output", help="to write: .h5 or .hdf5, .parquet, or a name that ends with / for a folder of Parquet files")
     for name, of_argument in _ARGUMENTS.items():
         add(f"--{name.replace('_', '-')}", default=getattr(EmbedOptions, name), **of_argument)
-    add("--workers", type=int, metavar="N", help="processes, each with its own biLM; default: one, on Ray one per core")
-    add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
-    add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")
+    add_job_arguments(parser)
 
 
 def embed(arguments: argparse.Namespace) -> None:
-    """Runs the job with the arguments of a command line."""
     options = {option.name: getattr(arguments, option.name) for option in fields(EmbedOptions)}
     options["weights"] = arguments.weights and tuple(arguments.weights)
     others = {name: getattr(arguments, name) for name in ("force", "workers", "ray")}

@@ -1,24 +1,29 @@
 """
-Long jobs in parts. Each part is a file in a folder, written under a temporary name and renamed, so it is complete or
-missing. A job computes the missing parts, with any number of processes, on one machine or on a Ray cluster.
+Long jobs in parts. Each part is a file in a folder, so it is complete or missing. A job computes the missing
+parts, with any number of processes, on one machine or on a Ray cluster, and joins them.
 """
 
+import argparse
 import fcntl
 import multiprocessing
 import os
+import shutil
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from tqdm import tqdm
+
+from elmo_tasks.files.atomic_files import atomic_file, check_not_input
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["JOB", "Part", "job_folder", "missing_parts", "written"]
+__all__ = ["Job", "Part", "add_arguments", "ending_of"]
 
-JOB = "job.json"
-"""The file with everything that the parts depend on."""
+_JOB = "job.json"
 
 Item = TypeVar("Item")
 
@@ -31,17 +36,84 @@ class Part(NamedTuple, Generic[Item]):
     items: list[Item]
 
 
+def ending_of(output: str | os.PathLike[str], source: Path, endings: Sequence[str], *, force: bool) -> str:
+    """The ending of an output that may be written. `/` is the ending of a folder."""
+    ending = next((ending for ending in endings if os.fspath(output).endswith(ending)), None)
+    if ending is None:
+        raise ValueError(f"expected an output that ends with {', '.join(endings)}, got {output}")
+    path = Path(output)
+    check_not_input(path, source)
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists: use --force (force=True) to replace it")
+    return ending
+
+
+@dataclass(frozen=True)
+class Job:
+    """The output, everything that its parts depend on (as JSON), and the numbers of all items and of those per part."""
+
+    output: Path
+    settings: dict[str, Any]
+    n_items: int
+    part_items: int
+    suffix: str
+    """Of the file of a part."""
+    force: bool
+
+    def run(
+        self,
+        items: Iterable[Item],
+        write: Callable[[Part[Item]], int],
+        join: Callable[[list[Path], Path], None] | None,
+        *,
+        workers: int | None,
+        ray: str | None,
+        on_gpu: bool = False,
+    ) -> None:
+        """
+        Writes the parts by `write`, which returns their number of items and is pickled if there are other processes,
+        and the output by `join`, from the files of all parts. Without `join`, the output is the folder with the parts.
+        """
+        folder = self.output.with_name(f"{self.output.name}.parts")
+        with _job_folder(folder, self.settings, force=self.force):
+            if join is None and self.force:
+                _remove_folder(self.output)
+            parts = _missing_parts(items, folder, self.suffix, self.part_items)
+            done = min(self.n_items, self.part_items * len(list(folder.glob("part-*"))))
+            with tqdm(total=self.n_items, initial=done, disable=None) as bar:
+                for n_written in _written(parts, write, workers, ray, on_gpu):
+                    bar.update(n_written)
+            if join is None:
+                folder.replace(self.output)
+                (self.output / _JOB).unlink()
+                return
+            # Written in the folder, so a killed job leaves nothing elsewhere.
+            whole = folder / f"whole{self.output.suffix}"
+            with atomic_file(whole) as temporary:
+                join(sorted(folder.glob("part-*")), temporary)
+            os.replace(whole, self.output)
+            shutil.rmtree(folder)
+
+
+def _remove_folder(output: Path) -> None:
+    """Removes an earlier output, if there is one. A folder with other files is an error."""
+    for file in [*output.glob("part-*"), output / _JOB]:
+        file.unlink(missing_ok=True)
+    if output.exists():
+        output.rmdir()
+
+
 @contextmanager
-def job_folder(folder: Path, job: dict[str, Any], *, force: bool = False) -> Iterator[None]:
+def _job_folder(folder: Path, job: dict[str, Any], *, force: bool) -> Iterator[None]:
     """
-    Creates the folder of the parts, or resumes in it, and locks it: a second job with the same output is an error, and
-    so is a different job, unless `force` empties the folder.
+    Creates the folder of the parts, or resumes in it, and locks it: a second job with the same output is an
+    error, and so is a different job, unless `force` empties the folder.
     """
     folder.mkdir(exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file = folder / JOB
+        file = folder / _JOB
         # A folder without the file is what is left of a job that was killed while it removed its parts.
         if force or not file.exists():
             for child in folder.iterdir():
@@ -61,7 +133,7 @@ def job_folder(folder: Path, job: dict[str, Any], *, force: bool = False) -> Ite
         os.close(descriptor)
 
 
-def missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: int) -> Iterator[Part[Item]]:
+def _missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: int) -> Iterator[Part[Item]]:
     """The parts of `n_items` items that are not in the folder."""
     items = iter(items)
     for number in count():
@@ -71,25 +143,9 @@ def missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: int
             yield Part(file, number * n_items, some)
 
 
-def written(
-    parts: Iterator[Part[Item]],
-    write: Callable[[Part[Item]], int],
-    *,
-    workers: int | None = None,
-    ray: str | None = None,
-    on_gpu: bool = False,
+def _written(
+    parts: Iterator[Part[Item]], write: Callable[[Part[Item]], int], workers: int | None, ray: str | None, on_gpu: bool
 ) -> Iterator[int]:
-    """
-    Writes the parts, in this process or in others, and yields what `write` returns for each.
-
-    # Parameters
-
-    write
-        Writes one part. It is pickled if there are other processes.
-    workers, ray
-        The number of processes, and the address of a Ray cluster that runs them. `None`: only this process, or all
-        cores of the cluster. All machines need the same folders.
-    """
     if workers is None and ray is None:
         yield from map(write, parts)
         return
@@ -118,3 +174,10 @@ def written(
                     raise RuntimeError(
                         "a worker was killed, possibly for its memory: the same command continues"
                     ) from None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--workers", type=int, metavar="N", help="processes, each with its own models; default: one, on Ray per core")
+    add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
+    add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")

@@ -159,10 +159,8 @@ def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
 
 def test_a_limit_is_detected_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
     monkeypatch.setattr(elmo, "embed", None)
-    with pytest.raises(OSError, match="memory"):
-        embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo, workers=10**10)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))
-    with pytest.raises(OSError, match=r"out\.h5\.parts"):
+    with pytest.raises(OSError, match=r"out\.h5"):
         embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo)
 
 
@@ -199,8 +197,8 @@ def test_workers_write_the_same_vectors(text, tmp_path, elmo, arguments):
         (b"a\n", "out.h5", {"bilm": "smal-open"}, "small-open"),
         (b"a\n", "out.h5", {"layers": 7}, "7"),
         (b"a\n", "out.h5", {"pool": "median"}, "median"),
-        (b"a\n", "out.npz", {}, r"\.h5, \.hdf5, \.parquet, or /"),
-        (b"a\n", "out", {}, r"\.h5, \.hdf5, \.parquet, or /"),
+        (b"a\n", "out.npz", {}, r"\.h5, \.hdf5, \.parquet, /"),
+        (b"a\n", "out", {}, r"\.h5, \.hdf5, \.parquet, /"),
     ],
 )
 def test_an_error_names_bad_input(tmp_path, content, output, options, names):
