@@ -1,6 +1,6 @@
 """
-From text to words. spaCy, whose rules need no model, is imported on first use. Words that are given as a list are used
-as they are.
+From text to words. spaCy, whose rules need no model, is imported on first use. Words that are given as a list
+are used as they are.
 """
 
 import os
@@ -109,13 +109,8 @@ def pipeline_of(language: str) -> Any:
     """The shared pipeline of a language, with a `sentencizer`. The `lock` must be held."""
     pipeline = _pipelines.get(language)
     if pipeline is None or len(pipeline.vocab.strings) > _MAX_DISTINCT_WORDS:
-        try:
-            import spacy
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "spaCy splits text into words: `pip install spacy`, or pass each sentence as a list of words",
-                name=error.name,
-            ) from error
+        import spacy
+
         # Its tokenizer follows the same rules as spaCy's trained models.
         pipeline = _pipelines[language] = spacy.blank(language)
         # Tokenizers from other packages, such as the Japanese one, have no cache.
@@ -132,5 +127,4 @@ def _unlock() -> None:
         _pipelines.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
+os.register_at_fork(after_in_child=_unlock)
