@@ -1,25 +1,32 @@
 """
-The configs: how Jsonnet evaluates them, and their external variables for the data and the biLM.
+The configs: how Jsonnet evaluates them, their external variables for the data and the biLM, and what
+`allennlp train` checks before it reads any data.
 
-A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they become part of the
-evaluated config and of the archive.
+A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they become part of
+the evaluated config and of the archive.
 """
 
-import functools
+import glob
 import json
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import _jsonnet
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.compat.config_error import ConfigFileError
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["config_variables", "evaluate_file", "glove_files", "strings_of"]
+__all__ = ["check_data", "config_variables", "evaluate_file", "strings_of"]
+
+logger = logging.getLogger(__name__)
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
@@ -27,11 +34,11 @@ _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    The variables with their values from the environment, or their defaults. An empty value counts as not set. If the
-    data folder has exactly one file in `glove/`, that file is the default of `ELMO_TASKS_GLOVE`.
+    The variables with their values from the environment, or their defaults. An empty value counts as not set.
+    If the data folder has exactly one file in `glove/`, that file is the default of `ELMO_TASKS_GLOVE`.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
-    files = glove_files(data)
+    files = _glove_files(data)
     return {
         _DATA: data,
         _GLOVE: os.path.expanduser(environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE)),
@@ -40,78 +47,57 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     }
 
 
-def glove_files(data: str) -> list[str]:
+def _glove_files(data: str) -> list[str]:
     return sorted(path.name for path in Path(data, "glove").glob("[!_]*d.txt*"))
 
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     """
-    Evaluates a Jsonnet file to JSON, like `_jsonnet.evaluate_file`, with our variables. `ext_vars` take precedence;
-    AllenNLP passes the environment in them too.
+    Evaluates a Jsonnet file to JSON, like `_jsonnet.evaluate_file`, with our variables. `ext_vars` take
+    precedence; AllenNLP passes the environment in them too.
     """
     variables = config_variables({**os.environ, **ext_vars})
-    callbacks = _Callbacks(variables[_BILM])
+    # A biLM is downloaded or unpacked only if it is imported, because a config without ELMo does not need one.
+    bilm_files = cache(partial(pretrained_files, variables[_BILM]))
     try:
         evaluated: str = _jsonnet.evaluate_file(
             filename,
             ext_vars={**ext_vars, **variables},
-            import_callback=callbacks.import_file,
-            native_callbacks={"elmo_transformer": (("model_name",), callbacks.transformer)},
+            import_callback=partial(_imported, bilm_files),
+            native_callbacks={"elmo_transformer": (("model_name",), _transformer)},
         )
     except RuntimeError as error:
-        raise callbacks.error or ConfigFileError(f"{filename}: {error}") from None
+        raise ConfigFileError(f"{filename}: {error}") from None
     return evaluated
 
 
-class _Callbacks:
-    """Functions that Jsonnet calls to evaluate a config. Jsonnet reduces errors to text; `error` is the original."""
+def _transformer(model_name: str) -> dict[str, Any]:
+    """The type of a transformer and the width of its layers: `std.native('elmo_transformer')`."""
+    from transformers import AutoConfig
 
-    def __init__(self, bilm: str) -> None:
-        self._bilm = bilm
-        self.error: BaseException | None = None
+    config = AutoConfig.from_pretrained(model_name)
+    return {"model_type": config.model_type, "width": config.hidden_size}
 
-    def transformer(self, model_name: str) -> dict[str, Any]:
-        """The type of a transformer and the width of its layers: `std.native('elmo_transformer')`."""
-        from transformers import AutoConfig
 
-        try:
-            config = AutoConfig.from_pretrained(model_name)
-            return {"model_type": config.model_type, "width": config.hidden_size}
-        except (OSError, ValueError) as error:
-            self.error = ConfigFileError(str(error))
-            raise
+def _imported(bilm_files: Callable[[], tuple[Path, Path]], folder: str, name: str) -> tuple[str, bytes]:
+    """The path and content of an imported file. The biLM's `weights` and `word_list` evaluate to file paths."""
+    root, _, part = name.partition("/")
+    if root == _BILM:
+        return name, json.dumps(_part_of_bilm(part, *bilm_files())).encode()
+    path = Path(folder, name)
+    if not path.exists() and (TRAINING_CONFIGS / name).is_file():
+        # A config in any folder may import `lib/ner.libsonnet`.
+        path = TRAINING_CONFIGS / name
+    return str(path), path.read_bytes()
 
-    def import_file(self, folder: str, name: str) -> tuple[str, bytes]:
-        """The path and content of an imported file. The biLM's `weights` and `word_list` evaluate to file paths."""
-        root, _, rest = name.partition("/")
-        if root != _BILM:
-            path = os.path.join(folder, name)
-            if not os.path.exists(path) and (TRAINING_CONFIGS / name).is_file():
-                # A config in any folder may import `lib/ner.libsonnet`.
-                path = str(TRAINING_CONFIGS / name)
-            return path, Path(path).read_bytes()
-        try:
-            return name, json.dumps(self._part_of_bilm(rest)).encode()
-        except KeyboardInterrupt as interrupt:
-            self.error = interrupt
-            raise
-        except Exception as error:
-            self.error = ConfigFileError(f"{_BILM}: {error}")
-            raise
 
-    @functools.cached_property
-    def _files(self) -> tuple[Path, Path]:
-        # A biLM is downloaded or unpacked only here, because a config without ELMo does not need one.
-        return pretrained_files(self._bilm)
-
-    def _part_of_bilm(self, name: str) -> Any:
-        options_file, weight_file = self._files
-        if name == "weights":
-            return str(weight_file)
-        if name == "word_list":
-            file = options_file.with_name("vocab.txt")
-            return str(file) if file.is_file() else None
-        return read_any_options(options_file).to_dict()
+def _part_of_bilm(name: str, options_file: Path, weight_file: Path) -> Any:
+    if name == "weights":
+        return str(weight_file)
+    if name == "word_list":
+        file = options_file.with_name("vocab.txt")
+        return str(file) if file.is_file() else None
+    return read_any_options(options_file).to_dict()
 
 
 def strings_of(config: Any) -> Iterator[str]:
@@ -121,3 +107,35 @@ def strings_of(config: Any) -> Iterator[str]:
     elif isinstance(config, dict | list):
         for value in config.values() if isinstance(config, dict) else config:
             yield from strings_of(value)
+
+
+def check_data(params: Params) -> None:
+    """
+    Raises a `ConfigurationError` if an evaluated config names a file in the data folder that does not exist, or if a
+    distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
+    `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, it warns that the small sample data is used.
+    """
+    if params.get("distributed") and params.get("evaluate_on_test", False):
+        # Only the first worker evaluates, but the metrics are summed over all workers.
+        raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
+    root = config_variables()["ELMO_TASKS_DATA"].rstrip("/")
+    test = params.get("test_data_path")
+    in_root = isinstance(test, str) and test.startswith(f"{root}/")
+    if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
+        logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
+    # Folders are not checked, because they may be outputs, such as caches.
+    paths = [text for text in strings_of(params.as_dict(quiet=True)) if text.startswith(f"{root}/")]
+    for path in paths:
+        if not Path(path).suffix or _exists(path):
+            continue
+        hint = "copy it there, or set ELMO_TASKS_DATA to a different folder"
+        if path.startswith(f"{root}/glove/"):
+            hint = f"`allennlp elmo-data glove` downloads GloVe; or set ELMO_TASKS_GLOVE to one of {_glove_files(root)}"
+        raise ConfigurationError(f"{path} does not exist: {hint}")
+    if paths and not os.environ.get("ELMO_TASKS_DATA"):
+        logger.warning("ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out", FIXTURES)
+
+
+def _exists(path: str) -> bool:
+    # The path of a language model's text may be a glob pattern.
+    return os.path.exists(path) or bool(glob.glob(path, recursive=True))

@@ -8,7 +8,6 @@ import allennlp.training.gradient_descent_trainer as trainer
 from allennlp.common import Params
 
 from elmo_tasks import commands, configs, data, models, modules, predictors, training
-from elmo_tasks.commands.train import check_data
 from elmo_tasks.compat.import_hooks import replaces
 
 __all__ = ["commands", "data", "models", "modules", "predictors", "training"]
@@ -20,5 +19,5 @@ trainer.DEFAULT_CALLBACKS = (*trainer.DEFAULT_CALLBACKS, training.LearnedMixCall
 
 @replaces(allennlp.commands.train, "train_model")
 def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
-    check_data(params)
+    configs.check_data(params)
     return original(params, *args, **kwargs)

@@ -1,5 +1,5 @@
 """Subcommands of `allennlp`."""
 
-from elmo_tasks.commands import config, data, demo, export, neighbors, perplexity, tables, train, wsd
+from elmo_tasks.commands import config, data, demo, export, neighbors, perplexity, tables, wsd
 
-__all__ = ["config", "data", "demo", "export", "neighbors", "perplexity", "tables", "train", "wsd"]
+__all__ = ["config", "data", "demo", "export", "neighbors", "perplexity", "tables", "wsd"]

@@ -20,8 +20,8 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 @Subcommand.register("elmo-export")
 class Export(Subcommand):
     """
-    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only the first two for a
-    model of AllenNLP with ELMo, and for an ELMoForManyLangs model, whose files only our biLM reads.
+    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only the first
+    two for a model of AllenNLP with ELMo, and for an ELMoForManyLangs model, whose files only our biLM reads.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:

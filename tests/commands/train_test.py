@@ -7,7 +7,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.commands.train import check_data
+from elmo_tasks.configs import check_data
 
 
 class TestCheckData:
