@@ -1,6 +1,6 @@
 """
-ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, trained models, and an
-AllenNLP plugin.
+ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, trained models,
+and an AllenNLP plugin.
 
 Importing this package loads neither torch nor AllenNLP nor scikit-learn: the classes below are imported on first use.
 """

@@ -23,8 +23,8 @@ OPEN_DATA = Path(__file__).resolve().parents[1] / "data" / "open"
 @dataclass(frozen=True)
 class PublicFile:
     """
-    A file to download. `place` is its path in the data folder; for a zip archive, `place` maps the members that are
-    kept to their paths. `sha256` is the digest of an earlier download.
+    A file to download. `place` is its path in the data folder; for a zip archive, `place` maps the members
+    that are kept to their paths. `sha256` is the digest of an earlier download.
     """
 
     url: str
@@ -83,8 +83,8 @@ def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
     """
     Fetches the data of the plan `open` and returns the paths of all files.
 
-    `source` is the folder `data/open` of a checkout, or its URL. SST-5 is downloaded from its owners. `SHA256SUMS` has
-    the digests of all files. A different digest raises a `ValueError`; the file is kept.
+    `source` is the folder `data/open` of a checkout, or its URL. SST-5 is downloaded from its owners.
+    `SHA256SUMS` has the digests of all files. A different digest raises a `ValueError`; the file is kept.
     """
     lines = Path(cached_path(f"{source}/SHA256SUMS")).read_text("utf-8").splitlines()
     digests = {root / place: digest for digest, place in map(str.split, lines)}

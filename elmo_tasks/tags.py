@@ -10,9 +10,9 @@ Span = tuple[str, int, int]
 
 def tags_to_spans(tags: Iterable[str]) -> list[Span]:
     """
-    The entities in a sequence of tags (`O`, or a prefix and a type like `B-PER`) in text order, by the rule of CoNLL's
-    `conlleval`. An entity begins at `B-` (or `S-`, `U-`), where the type changes, and after a word outside entities. It
-    ends before the next entity or outside word, and after `E-`, `L-`, `S-` and `U-`.
+    The entities in a sequence of tags (`O`, or a prefix and a type like `B-PER`) in text order, by the rule
+    of CoNLL's `conlleval`. An entity begins at `B-` (or `S-`, `U-`), where the type changes, and after a word
+    outside entities. It ends before the next entity or outside word, and after `E-`, `L-`, `S-` and `U-`.
 
     The rule works for IOB1, BIO, BIOES and BIOUL, and interprets malformed sequences too.
     """
@@ -33,8 +33,8 @@ def tags_to_spans(tags: Iterable[str]) -> list[Span]:
 
 def spans_to_bioul(spans: Iterable[Span], length: int) -> list[str]:
     """
-    Converts spans that do not overlap to a BIOUL tag for each of `length` words: `B`, `I` and `L` for the first, inner
-    and last word of an entity, `U` for an entity of one word.
+    Converts spans that do not overlap to a BIOUL tag for each of `length` words: `B`, `I` and `L` for the
+    first, inner and last word of an entity, `U` for an entity of one word.
     """
     tags = ["O"] * length
     for label, first, last in spans:

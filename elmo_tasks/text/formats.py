@@ -106,8 +106,8 @@ def _letters(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]
 
 def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]]]:
     """
-    The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of each word by name.
-    Multiword tokens and empty nodes are skipped.
+    The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of each word
+    by name. Multiword tokens and empty nodes are skipped.
     """
     import conllu
 

@@ -1,8 +1,8 @@
 """
 Normalised text, and the way back to the text that was given.
 
-A text is normalised to Unicode NFC before it is split. A biLM reads words as bytes, so the same word in a different
-form, as in macOS file names, would have different vectors.
+A text is normalised to Unicode NFC before it is split. A biLM reads words as bytes, so the same word in a
+different form, as in macOS file names, would have different vectors.
 """
 
 import re
