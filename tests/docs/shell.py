@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
@@ -77,7 +77,10 @@ class Shell:
                 os.chdir(before)
 
     def _command(self, words: list[str], line: str) -> None:
-        if words[0] == "allennlp":
+        if words[-2:-1] == [">"] and words[0] not in _BASH:
+            with open(words[-1], "w", encoding="utf-8") as file, redirect_stdout(file):
+                self._command(words[:-2], line)
+        elif words[0] == "allennlp":
             _allennlp([self._expanded(word) for word in words[1:]])
         elif words[:3] == ["python", "-m", "elmo_tasks"]:
             arguments = [self._expanded(word) for word in words[3:]]
