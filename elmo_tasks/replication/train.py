@@ -21,10 +21,10 @@ from typing import Any
 
 import torch
 
-from elmo_tasks.bilm.outputs import shares_of
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan, Run
+from elmo_tasks.training.callbacks import learned_mixes
 
 __all__ = ["finished", "measure_word_senses", "sort_out", "train_all", "word_senses"]
 
@@ -122,12 +122,13 @@ def _write_scores(run: Run, directory: Path, seconds: float) -> None:
     metrics = read_json(directory / "metrics.json")
     epochs = sorted(directory.glob("metrics_epoch_*.json"), key=lambda path: int(path.stem.rpartition("_")[2]))
     test = metrics.get(f"test_{metric}")
+    weights = torch.load(directory / "best.th", map_location="cpu", weights_only=True)
     scores = {
         **{key: getattr(run, key) for key in ("task", "variant", "seed", "size", "training_size")},
         "dev": 100 * metrics[f"best_validation_{metric}"],
         "test": None if test is None else 100 * test,
         "epochs": [100 * read_json(path)[f"validation_{metric}"] for path in epochs],
-        "mix": _mix(directory / "best.th"),
+        "mix": [mix for mix in learned_mixes(weights) if mix["weights"]],
         "settings": run.settings,
         "digest": run.digest,
         "inputs": run.inputs,
@@ -135,20 +136,6 @@ def _write_scores(run: Run, directory: Path, seconds: float) -> None:
         "seconds": round(seconds),
     }
     write_json(run.file, scores)
-
-
-def _mix(weights: Path) -> list[dict[str, Any]]:
-    """The learnt weights of the layers after the softmax, and their scale gamma, for Figure 2."""
-    state = torch.load(weights, map_location="cpu", weights_only=True)
-    return [
-        {
-            "place": "output" if name.startswith("output_embedder.") else "input",
-            "weights": shares_of(state[name]),
-            "gamma": state[name.removesuffix("layer_weights") + "gamma"].item(),
-        }
-        for name in sorted(state)
-        if name.endswith(".mix.layer_weights")
-    ]
 
 
 def _surroundings() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Callbacks that print the learned mix of layers, and the perplexity before and after training."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from allennlp.training.util import evaluate
 from elmo_tasks.bilm.outputs import shares_of
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["LearnedMixCallback", "PerplexityBeforeCallback"]
+__all__ = ["LearnedMixCallback", "PerplexityBeforeCallback", "learned_mixes"]
 
 _GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
 # The `elmo` token embedders of our models.
@@ -36,29 +37,30 @@ class LearnedMixCallback(TrainerCallback):
         # The model now has the weights of its best epoch. An interrupted run has no metrics.
         if not is_primary or not metrics:
             return
-        parameters = dict(trainer.model.named_parameters())
-        embedders = [name.removesuffix(_GAMMA) for name in parameters if name.endswith(_GAMMA)]
-        mixes = [
-            f"{_PLACES.get(name, name)}: {_described(parameters[name + _GAMMA], parameters.get(name + _WEIGHTS))}"
-            for name in embedders
-        ]
+        mixes = []
+        for mix in learned_mixes(dict(trainer.model.named_parameters())):
+            shares = " ".join(f"{share:.3f}" for share in mix["weights"])
+            layers = f"layers {shares}" if shares else "a single layer"
+            mixes.append(f"{mix['place']}: {layers}, gamma {mix['gamma']:.3f}")
         if mixes:
             print(f"ELMo has learned: {'; '.join(mixes)}")
 
 
-def _described(gamma: torch.Tensor, weights: torch.Tensor | None) -> str:
-    layers = "a single layer"
-    if weights is not None:
-        layers = "layers " + " ".join(f"{share:.3f}" for share in shares_of(weights))
-    return f"{layers}, gamma {gamma.item():.3f}"
+def learned_mixes(weights: Mapping[str, torch.Tensor]) -> list[dict[str, Any]]:
+    """For each `place` of ELMo: `gamma`, and the `weights` of the layers after the softmax; none for a single layer."""
+    mixes = []
+    for name in (name.removesuffix(_GAMMA) for name in weights if name.endswith(_GAMMA)):
+        shares = shares_of(weights[name + _WEIGHTS]) if name + _WEIGHTS in weights else []
+        mixes.append({"place": _PLACES.get(name, name), "weights": shares, "gamma": weights[name + _GAMMA].item()})
+    return mixes
 
 
 @TrainerCallback.register("elmo_perplexity_before")
 class PerplexityBeforeCallback(TrainerCallback):
     """
-    Evaluates the model on the validation data before its first step and writes `metrics_before.json`. At the end of
-    training, prints the perplexities before and after, as in Table 7 of the paper's appendix, and the share of words
-    that are not in the vocabulary and count as one word.
+    Evaluates the model on the validation data before its first step and writes `metrics_before.json`. At the
+    end of training, prints the perplexities before and after, as in Table 7 of the paper's appendix, and the
+    share of words that are not in the vocabulary and count as one word.
     """
 
     @property
