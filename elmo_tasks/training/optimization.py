@@ -1,41 +1,26 @@
 """The optimizer, moving average and learning rate schedules that AllenNLP lacks."""
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler, LinearWithWarmup
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
-from allennlp.training.optimizers import Optimizer, make_parameter_groups
+from allennlp.training.optimizers import AdamOptimizer, Optimizer
 
 __all__ = ["FusedAdam", "LinearWithShortWarmup", "RecoverableMovingAverage", "StaircaseDecay"]
 
 
 @Optimizer.register("elmo_fused_adam")
-class FusedAdam(Optimizer, torch.optim.Adam):
+class FusedAdam(AdamOptimizer):
     """
     AllenNLP's `adam` with torch's fused kernel. It takes the same steps, and the checkpoints of both are
     interchangeable; it is several times as fast with many weights, such as tuned word vectors.
     """
 
-    def __init__(
-        self,
-        model_parameters: list[tuple[str, torch.nn.Parameter]],
-        parameter_groups: Optional[list[tuple[list[str], dict[str, Any]]]] = None,
-        lr: float = 0.001,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-08,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-    ) -> None:
-        super().__init__(
-            params=make_parameter_groups(model_parameters, parameter_groups),
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            fused=True,
-        )
+    def __init__(self, model_parameters: list[tuple[str, torch.nn.Parameter]], **kwargs: Any) -> None:
+        super().__init__(model_parameters, **kwargs)
+        for group in self.param_groups:
+            group["fused"] = True
 
     def step(self, closure: Any = None) -> Any:
         parameters = [parameter for group in self.param_groups for parameter in group["params"]]
@@ -58,9 +43,9 @@ class FusedAdam(Optimizer, torch.optim.Adam):
 @MovingAverage.register("elmo_exponential")
 class RecoverableMovingAverage(ExponentialMovingAverage):
     """
-    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's own class saves the
-    weights themselves. After `allennlp train --recover`, it averages those copies, which are no longer trained, so
-    validation and `best.th` use the weights of the last step, without a warning.
+    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's own class
+    saves the weights themselves. After `allennlp train --recover`, it averages those copies, which are no
+    longer trained, so validation and `best.th` use the weights of the last step, without a warning.
     """
 
     def state_dict(self) -> dict[str, Any]:
@@ -98,8 +83,8 @@ class StaircaseDecay(LearningRateScheduler):
 @LearningRateScheduler.register("elmo_linear_with_warmup")
 class LinearWithShortWarmup(LinearWithWarmup):
     """
-    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one could take most or all
-    of a short training run.
+    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one could take
+    most or all of a short training run.
     """
 
     def __init__(
