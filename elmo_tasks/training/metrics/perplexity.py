@@ -1,6 +1,5 @@
 """Perplexity of both directions of a biLM."""
 
-import math
 import time
 
 import torch
@@ -13,9 +12,9 @@ __all__ = ["Perplexity"]
 @Metric.register("elmo_perplexity")
 class Perplexity(Metric):
     """
-    `exp` of the mean negative log-likelihood of a prediction, for each direction, and the mean of the two, which is
-    what the paper and bilm-tf report (section 3.4). In distributed training, it covers all processes. `unknown_id` is
-    the number for all words that are not in the vocabulary.
+    `exp` of the mean negative log-likelihood of a prediction, for each direction, and the mean of the two,
+    which is what the paper and bilm-tf report (section 3.4). In distributed training, it covers all
+    processes. `unknown_id` is the number for all words that are not in the vocabulary.
     """
 
     def __init__(self, unknown_id: int) -> None:
@@ -32,9 +31,9 @@ class Perplexity(Metric):
 
     def __call__(self, losses: torch.Tensor, n_predictions: int, word_ids: torch.Tensor) -> None:
         """
-        `losses`, of shape `(2,)`, is the negative log-likelihood of all predictions of a batch, forward and backward,
-        in nats; `n_predictions` is their number in each direction: one per word, and one for the end of each sentence.
-        `word_ids` has shape `(batch_size, timesteps)`, with -1 where there is no word.
+        `losses`, of shape `(2,)`, is the negative log-likelihood of all predictions of a batch, forward and
+        backward, in nats; `n_predictions` is their number in each direction: one per word, and one for the
+        end of each sentence. `word_ids` has shape `(batch_size, timesteps)`, with -1 where there is no word.
         """
         if self._since is None:
             # The first batch is not timed, because its start is unknown.
@@ -55,11 +54,11 @@ class Perplexity(Metric):
         # Even without a batch, because a sum over processes waits for each of them.
         n_timed = dist_reduce_sum(self._n_timed)
         n_predictions = dist_reduce_sum(self._n_predictions)
-        losses = [dist_reduce_sum(float(loss)) for loss in self._losses]
+        losses = torch.tensor([dist_reduce_sum(float(loss)) for loss in self._losses], dtype=torch.float64)
         n_words, n_unknown = dist_reduce_sum(self._n_words), dist_reduce_sum(self._n_unknown)
         if reset:
             self.reset()
-        forward, backward = (_exp(loss / n_predictions) if n_predictions else 0.0 for loss in losses)
+        forward, backward = (losses / n_predictions).exp().tolist() if n_predictions else (0.0, 0.0)
         return {
             "forward_perplexity": forward,
             "backward_perplexity": backward,
@@ -67,7 +66,3 @@ class Perplexity(Metric):
             "unknown_share": n_unknown / max(1, n_words),
             "tokens_per_second": n_timed / seconds if seconds else 0.0,
         }
-
-
-def _exp(nats: float) -> float:
-    return math.exp(nats) if nats < 700.0 else math.inf
