@@ -20,8 +20,8 @@ from elmo_tasks.vectors.layers import Layers
 __all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_word"]
 
 _ABOUT, _SENTENCES = "index.json", "sentences.txt"
-# Rows that are converted to float32 together: they and their copy fit into the cache of one core. With 65,536 rows the
-# same search took five times as long.
+# Rows that are converted to float32 together: they and their copy fit into the cache of one core. With 65,536
+# rows the same search took five times as long.
 _BLOCK = 2048
 # Queries per product: their cosines with all words are held in memory.
 _QUERIES = 8
@@ -52,9 +52,9 @@ def build_index(
     about: dict[str, Any] | None = None,
 ) -> "NeighborIndex":
     """
-    Embeds a text into an index: `sentences.txt` has one line per sentence, and each `vectors-LAYER.bin` has one float16
-    vector of length 1 per word. The same call with the same sentences resumes after an interruption. `about` is also
-    written to `index.json`, and is compared when an index is resumed.
+    Embeds a text into an index: `sentences.txt` has one line per sentence, and each `vectors-LAYER.bin` has
+    one float16 vector of length 1 per word. The same call with the same sentences resumes after an
+    interruption. `about` is also written to `index.json`, and is compared when an index is resumed.
     """
     settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
     part = folder / "part.json"
@@ -95,8 +95,6 @@ class NeighborIndex:
     """
 
     def __init__(self, folder: Path, elmo: Elmo) -> None:
-        if not (folder / _ABOUT).is_file():
-            raise FileNotFoundError(f"expected a finished index with {_ABOUT}: {folder}")
         self.about: dict[str, Any] = read_json(folder / _ABOUT)
         if self.about["digest"] != _digest(elmo):
             raise ValueError(f"the index was made with a different biLM ({self.about.get('bilm')}): {folder}")
@@ -114,11 +112,11 @@ class NeighborIndex:
     def occurrences(self, word: str) -> np.ndarray:
         """The rows of a word, ignoring case."""
         word = word.lower()
-        lines = zip(self._starts.tolist(), map(str.lower, self._sentences), strict=False)
-        places = (
-            (start, place, each) for start, line in lines if word in line for place, each in enumerate(line.split())
-        )
-        return np.array([start + place for start, place, each in places if each == word], np.int64)
+        rows: list[int] = []
+        for start, line in zip(self._starts.tolist(), map(str.lower, self._sentences), strict=False):
+            if word in line:
+                rows += [start + place for place, each in enumerate(line.split()) if each == word]
+        return np.array(rows, np.int64)
 
     def at(self, row: int) -> Query:
         """The sentence of a row, and the position of its word."""
@@ -129,9 +127,9 @@ class NeighborIndex:
         self, queries: Sequence[Query], k: int = 10, *, layer: Layers | None = None, same_word: bool = False
     ) -> list[list[Neighbor]]:
         """
-        The nearest words for each query, nearest first: at most one per distinct sentence, and none from the query's
-        own sentence. `layer` is a layer of the index, by default its last one. With `same_word`, only other occurrences
-        of the word are returned.
+        The nearest words for each query, nearest first: at most one per distinct sentence, and none from the
+        query's own sentence. `layer` is a layer of the index, by default its last one. With `same_word`, only
+        other occurrences of the word are returned.
         """
         layer = self.layers[-1] if layer is None else layer
         arrays = self._elmo.embed([query.words for query in queries], layers=layer, progress=False)

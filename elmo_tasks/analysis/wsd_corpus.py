@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from elmo_tasks.text import TREEBANK_WORDS
 from elmo_tasks.text.bytes import opened
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.text.lines import located, numbered_lines
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 
@@ -18,8 +18,8 @@ _XML, _KEYS = ".data.xml", ".gold.key.txt"
 
 class WsdInstance(NamedTuple):
     """
-    One or more words of a sentence, from `start` up to but not including `end`. `senses` has the WordNet keys of all
-    correct senses.
+    One or more words of a sentence, from `start` up to but not including `end`. `senses` has the WordNet keys
+    of all correct senses.
     """
 
     id: str
@@ -32,8 +32,8 @@ class WsdInstance(NamedTuple):
 
 class WsdSentence(NamedTuple):
     """
-    A sentence in the form that the biLM reads: a word with spaces in the XML becomes several words, and quotes and
-    brackets are written as in ordinary text.
+    A sentence in the form that the biLM reads: a word with spaces in the XML becomes several words, and
+    quotes and brackets are written as in ordinary text.
     """
 
     words: list[str]
@@ -42,8 +42,8 @@ class WsdSentence(NamedTuple):
 
 class WsdCorpus:
     """
-    The sentences of `NAME.data.xml`, with the keys of `NAME.gold.key.txt` next to it; both may end with `.gz`. Each
-    `iter()` reads the file again, and keeps nothing in memory.
+    The sentences of `NAME.data.xml`, with the keys of `NAME.gold.key.txt` next to it; both may end with
+    `.gz`. Each `iter()` reads the file again, and keeps nothing in memory.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -55,8 +55,8 @@ class WsdCorpus:
     @classmethod
     def find(cls, folder: str | PathLike[str]) -> list["WsdCorpus"]:
         """
-        The data sets in a folder and its subfolders, sorted by name. `ALL`, which the framework makes from the others,
-        is skipped, so no instance counts twice.
+        The data sets in a folder and its subfolders, sorted by name. `ALL`, which the framework makes from
+        the others, is skipped, so no instance counts twice.
         """
         files = [*Path(folder).rglob(f"*{_XML}.gz"), *Path(folder).rglob(f"*{_XML}")]
         # A set that exists both plain and compressed counts once.
@@ -79,15 +79,12 @@ class WsdCorpus:
         return keys
 
     def __iter__(self) -> Iterator[WsdSentence]:
-        with opened(self.path) as file:
-            try:
-                for _, element in ElementTree.iterparse(file):
-                    if element.tag == "sentence":
-                        if len(element):
-                            yield self._sentence(element)
-                        element.clear()
-            except ElementTree.ParseError as error:
-                raise ValueError(f"expected XML ({error}): {self.path}") from None
+        with opened(self.path) as file, located(self.path, "in XML"):
+            for _, element in ElementTree.iterparse(file):
+                if element.tag == "sentence":
+                    if len(element):
+                        yield self._sentence(element)
+                    element.clear()
 
     def _sentence(self, element: ElementTree.Element) -> WsdSentence:
         words: list[str] = []

@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
 from elmo_tasks.configs import config_variables, evaluate_file, strings_of
@@ -32,8 +31,8 @@ class Run:
     """
     A training: `config` is trained in `folder`, and its scores are then written to `<folder>.json` next to it.
 
-    `digest` identifies the config, regardless of its folders. `inputs` has the digests of the files that the config
-    names, if they exist here: a checkout shows published scores without the data.
+    `digest` identifies the config, regardless of its folders. `inputs` has the digests of the files that the
+    config names, if they exist here: a checkout shows published scores without the data.
     """
 
     task: str
@@ -58,10 +57,10 @@ class Run:
 
 class Plan:
     """
+    A plan by name (`paper` or `open`), or in a Jsonnet file.
+
     # Parameters
 
-    name
-        `paper`, `open` or a Jsonnet file.
     data, bilm
         The folder of the data, and the biLM; by default the plan's, or else the environment's.
     results
@@ -69,7 +68,7 @@ class Plan:
     changes
         By task, or `""` for all: `overrides` and `arguments` that take precedence over the plan's.
     seeds
-        The number of seeds for each table; `None` takes the plan's.
+        The number of seeds for each table; by default the plan's.
     """
 
     def __init__(
@@ -83,10 +82,6 @@ class Plan:
         seeds: int | None = None,
     ) -> None:
         path = Path(name) if name.endswith(".jsonnet") else TRAINING_CONFIGS / f"{name}.jsonnet"
-        if not path.is_file():
-            raise ConfigurationError(
-                f"expected 'paper', 'open' or a file that ends with .jsonnet, got the plan {name!r}"
-            )
         content = json.loads(evaluate_file(str(path), {}))
         given = {"DATA": data, "BILM": bilm or content.get("bilm"), "GLOVE": content.get("glove")}
         given = {f"ELMO_TASKS_{key}": value for key, value in given.items() if value}
