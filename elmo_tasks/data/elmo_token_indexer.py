@@ -1,6 +1,5 @@
 """Words as character ids, for AllenNLP's fields."""
 
-from collections import Counter, defaultdict
 from functools import partial
 from typing import Any, Optional
 
@@ -19,8 +18,8 @@ __all__ = ["ElmoTokenIndexer", "WordCharactersIndexer"]
 @TokenIndexer.register("elmo")
 class ElmoTokenIndexer(TokenIndexer):
     """
-    Produces the same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once, and all its
-    occurrences share one array.
+    Produces the same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once,
+    and all its occurrences share one array.
 
     # Parameters
 
@@ -61,21 +60,12 @@ class ElmoTokenIndexer(TokenIndexer):
 
 @TokenIndexer.register("elmo_token_characters")
 class WordCharactersIndexer(TokenCharactersIndexer):
-    """Like AllenNLP's `characters`, but the counts and ids of a word are computed once for all its occurrences."""
+    """Like AllenNLP's `characters`, but the ids of a word are computed once for all its occurrences."""
 
     def __init__(self, min_padding_length: int, **kwargs: Any) -> None:
         super().__init__(min_padding_length=min_padding_length, **kwargs)
-        self._counts: dict[str | None, dict[str, int]] = {}
         # One attribute, so a thread never sees the ids of a different vocabulary.
         self._ids: tuple[Vocabulary | None, dict[str | None, list[int]]] = None, {}
-
-    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
-        if token.text not in self._counts:
-            of_word: dict[str, dict[str, int]] = defaultdict(Counter)
-            super().count_vocab_items(token, of_word)
-            self._counts[token.text] = of_word[self._namespace]
-        for character, count in self._counts[token.text].items():
-            counter[self._namespace][character] += count
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         owner, ids = self._ids
@@ -90,4 +80,4 @@ class WordCharactersIndexer(TokenCharactersIndexer):
 
     def __getstate__(self) -> dict[str, Any]:
         """Omits the words and the vocabulary, which every deep copy of an instance would copy."""
-        return {**self.__dict__, "_counts": {}, "_ids": (None, {})}
+        return {**self.__dict__, "_ids": (None, {})}

@@ -21,19 +21,17 @@ __all__ = ["LmDataLoader", "batch_tensors"]
 @DataLoader.register("elmo_lm")
 class LmDataLoader(DataLoader):
     """
-    Batches sentences of about the same length, with a limit on tokens. It streams the text, which may be larger than
-    memory, and creates arrays per batch instead of an `Instance` per sentence.
+    Batches sentences of about the same length, with a limit on tokens. It streams the text, which may be
+    larger than memory, and creates arrays per batch instead of an `Instance` per sentence.
 
     Each `iter()` is the next epoch. Its order depends only on `seed` and the epoch number, not on global random
     generators, so `allennlp train --recover`, which skips completed batches, resumes with exactly the remaining ones.
 
-    In distributed training, consecutive batches form groups with one batch for each process; an incomplete last group
-    is skipped.
+    In distributed training, consecutive batches form groups with one batch for each process; an incomplete
+    last group is skipped.
 
     # Parameters
 
-    reader : `LmReader`
-        Defines the sentences.
     data_path : `str`
         A file, a folder or a pattern, see `LmText`.
     max_tokens_per_batch : `int`
@@ -42,8 +40,6 @@ class LmDataLoader(DataLoader):
         How many sentences are held in memory and shuffled together.
     shuffle : `bool`
         `False`: each buffer is sorted from short to long sentences.
-    seed : `int`
-        Seed of the random order.
     """
 
     def __init__(
@@ -70,7 +66,11 @@ class LmDataLoader(DataLoader):
     def __len__(self) -> int:
         """The exact number of batches. The first call reads the text once."""
         if self._n_batches is None:
-            self._n_batches = self._count() // _rank_and_world_size()[1]
+            lengths = map(len, self._text)
+            n_batches = 0
+            while buffer := list(islice(lengths, self._buffer_sentences)):
+                n_batches += len(_cut(np.sort(buffer), self._max_tokens))
+            self._n_batches = n_batches // _rank_and_world_size()[1]
         return self._n_batches
 
     def __iter__(self) -> Iterator[TensorDict]:
@@ -102,8 +102,8 @@ class LmDataLoader(DataLoader):
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """
-        The batches for all processes. A sentence is one string, with spaces between words, which takes an eighth of the
-        memory of a list of words.
+        The batches for all processes. A sentence is one string, with spaces between words, which takes an
+        eighth of the memory of a list of words.
         """
         sentences = iter(self._text)
         for index in count():
@@ -118,13 +118,6 @@ class LmDataLoader(DataLoader):
             batches = _cut(lengths[order], self._max_tokens)
             for batch in generator.permutation(len(batches)) if self._shuffle else range(len(batches)):
                 yield [buffer[sentence] for sentence in order[batches[batch]]]
-
-    def _count(self) -> int:
-        lengths = map(len, self._text)
-        n_batches = 0
-        while buffer := list(islice(lengths, self._buffer_sentences)):
-            n_batches += len(_cut(np.sort(buffer), self._max_tokens))
-        return n_batches
 
 
 def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:

@@ -25,15 +25,15 @@ MAX_WORDS = 250
 
 class LmText:
     """
-    The sentences of text files as lists of words, in the order of file names and lines: see `text_sentences`. Words are
-    separated by white space. Nothing is kept in memory: each `iter()` reads the files again. A line of more than
-    `MAX_WORDS` words is split into as few sentences as possible, all of about the same length.
+    The sentences of text files as lists of words, in the order of file names and lines: see `text_sentences`.
+    Words are separated by white space. Nothing is kept in memory: each `iter()` reads the files again. A line
+    of more than `MAX_WORDS` words is split into as few sentences as possible, all of about the same length.
 
     # Parameters
 
     path : `Union[str, os.PathLike]`
-        A file, a folder (all its files except hidden ones, without subfolders) or a pattern like `news/*.txt.gz` for
-        both. Files that end with `.gz`, `.xz` or `.bz2` are decompressed.
+        A file, a folder (all its files except hidden ones, without subfolders) or a pattern like
+        `news/*.txt.gz` for both. Files that end with `.gz`, `.xz` or `.bz2` are decompressed.
     nfc : `bool`
         Whether the text is normalised to NFC.
     letters : `bool`
@@ -69,24 +69,20 @@ class LmText:
 
 def text_files(path: str) -> list[str]:
     """The files that a path refers to, sorted: see `LmText`."""
-    named = [path] if os.path.exists(path) else glob(path, recursive=True)
-    files = {file for each in named for file in _files_of(Path(each))}
+    files: set[str] = set()
+    for each in map(Path, [path] if os.path.exists(path) else glob(path, recursive=True)):
+        inside = each.iterdir() if each.is_dir() else ()
+        files.update(str(file) for file in (each, *inside) if file.is_file() and (file == each or file.name[0] != "."))
     if not files:
         raise ConfigurationError(f"expected a file, a folder with files or a pattern that matches some: {path}")
     return sorted(files)
 
 
-def _files_of(path: Path) -> list[str]:
-    if path.is_file():
-        return [str(path)]
-    return [str(file) for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
-
-
 @DatasetReader.register("elmo_lm")
 class LmReader(DatasetReader):
     """
-    Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the vocabulary; the data
-    loader "elmo_lm" makes the tensors, including those for a `teacher`.
+    Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the vocabulary; the
+    data loader "elmo_lm" makes the tensors, including those for a `teacher`.
     """
 
     def __init__(self, *, nfc: bool = True, teacher: Optional[TokenIndexer] = None, **kwargs: Any) -> None:
