@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from allennlp.data import DatasetReader, Instance, Token
@@ -27,14 +28,14 @@ _WORD, _SPEAKER = 3, 9
 @DatasetReader.register("elmo_coref")
 class CorefReader(TaskReader):
     """
-    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref` reads neither speakers nor
-    genres, and joins all sentences into one text.
+    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref` reads neither
+    speakers nor genres, and joins all sentences into one text.
 
     # Parameters
 
     remove_singleton_clusters : `bool`
-        Whether clusters of one mention are dropped. OntoNotes has none, and the model never predicts one, so it would
-        miss them all in a corpus that has them, such as LitBank.
+        Whether clusters of one mention are dropped. OntoNotes has none, and the model never predicts one, so
+        it would miss them all in a corpus that has them, such as LitBank.
     """
 
     def __init__(self, *, remove_singleton_clusters: bool = False, **kwargs: Any) -> None:
@@ -143,16 +144,14 @@ def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
     return _merged(mentions.values())
 
 
-def _merged(clusters: Iterable[list[Mention]]) -> list[list[Mention]]:
+def _merged(clusters: Collection[list[Mention]]) -> list[list[Mention]]:
     """Disjoint clusters, in the order of their first mentions; each mention once, in order."""
-    cluster_of: dict[Mention, set[Mention]] = {}
+    # Imported here because it would slow down every start of `allennlp`.
+    from scipy.cluster.hierarchy import DisjointSet
+
+    mentions = DisjointSet(chain.from_iterable(clusters))
     for cluster in clusters:
-        together: set[Mention] = set()
         for mention in cluster:
-            other = cluster_of.setdefault(mention, {mention})
-            if other is not together:
-                # The smaller is merged into the larger, so a mention moves only a few times.
-                together, other = (together, other) if len(together) > len(other) else (other, together)
-                together |= other
-                cluster_of.update(dict.fromkeys(other, together))
-    return sorted(sorted(cluster) for cluster in {id(cluster): cluster for cluster in cluster_of.values()}.values())
+            mentions.merge(cluster[0], mention)
+    merged: list[list[Mention]] = sorted(map(sorted, mentions.subsets()))
+    return merged
