@@ -41,18 +41,18 @@ _MANY = 32
 class TrainedTask:
     """
     A trained model of a task. Call it with a text, or with a list of texts for a list of results, which
-    `predictor.about` describes; `start` and `end` are character offsets in the text. Several threads may call it at
-    once. Pickled, it is only the place of its model.
+    `predictor.about` describes; `start` and `end` are character offsets in the text. Several threads may call
+    it at once. Pickled, it is only the place of its model.
 
-    Named entities, semantic roles and parts of speech are found sentence by sentence, and a sentence of more than 96
-    words in pieces. The other tasks read the whole text.
+    Named entities, semantic roles and parts of speech are found sentence by sentence, and a sentence of more
+    than 96 words in pieces. The other tasks read the whole text.
 
     # Parameters
 
     model
-        The name of a model in `models/`; an archive, the folder of a run, or the address of an archive; or `org/name`
-        on the Hugging Face hub. Your own model works, too, if its `default_predictor` is one of this package, or a
-        subclass.
+        The name of a model in `models/`; an archive, the folder of a run, or the address of an archive; or
+        `org/name` on the Hugging Face hub. Your own model works, too, if its `default_predictor` is one of
+        this package, or a subclass.
     language
         spaCy's code for the rules that split a text into words.
     """
@@ -76,9 +76,9 @@ class TrainedTask:
 
     def __call__(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> Any:
         """
-        The result for a text (or a pair of texts), or a list of results for a list of texts (or two lists, or a list of
-        pairs). Texts may be named: `task(question=..., passage=...)`. A text next to a list belongs to each of its
-        texts.
+        The result for a text (or a pair of texts), or a list of results for a list of texts (or two lists, or
+        a list of pairs). Texts may be named: `task(question=..., passage=...)`. A text next to a list belongs
+        to each of its texts.
         """
         given = self._by_name(texts, named)
         inputs = _rows(given)
@@ -92,8 +92,8 @@ class TrainedTask:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """
-        Writes the model to a new folder, with a card for the Hugging Face hub. `TrainedTask` loads the folder, and,
-        after `hf upload org/name FOLDER`, also `"org/name"`.
+        Writes the model to a new folder, with a card for the Hugging Face hub. `TrainedTask` loads the
+        folder, and, after `hf upload org/name FOLDER`, also `"org/name"`.
         """
         with atomic_folder(folder) as made:
             if self.path.is_file():
@@ -147,19 +147,14 @@ def _loaded(cls: type[TrainedTask], model: str, language: str) -> TrainedTask:
 
 def _rows(given: dict[str, Any]) -> list[tuple[str, ...]]:
     """The texts of each input, from a text or a list of texts for each name."""
-    columns = {
-        name: list(each) if isinstance(each, Iterable) and not isinstance(each, str) else [each]
-        for name, each in given.items()
-    }
-    is_table = any(isinstance(each, Mapping) or hasattr(each, "columns") for each in given.values())
-    wrong = [
-        f"{text!r:.40} ({name} {number})"
-        for name, column in columns.items()
-        for number, text in enumerate(column)
-        if not isinstance(text, str)
-    ]
-    if is_table or wrong:
-        raise TypeError(f"expected texts, got {'a table: give one of its columns' if is_table else wrong[0]}")
+    columns = {}
+    for name, each in given.items():
+        if isinstance(each, Mapping) or hasattr(each, "columns"):
+            raise TypeError("expected texts, got a table: give one of its columns")
+        columns[name] = list(each) if isinstance(each, Iterable) and not isinstance(each, str) else [each]
+        wrong = [number for number, text in enumerate(columns[name]) if not isinstance(text, str)]
+        if wrong:
+            raise TypeError(f"expected texts, got {columns[name][wrong[0]]!r:.40} ({name} {wrong[0]})")
     n_inputs = max(map(len, columns.values()))
     columns = {name: column * n_inputs if isinstance(given[name], str) else column for name, column in columns.items()}
     if any(len(column) != n_inputs for column in columns.values()):
