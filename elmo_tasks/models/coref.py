@@ -10,7 +10,7 @@ from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.modules.coref import (
+from elmo_tasks.modules.span_ranking import (
     AntecedentScorer,
     SpanEmbedder,
     antecedents_in_clusters,

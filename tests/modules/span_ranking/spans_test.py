@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.modules.coref import SpanEmbedder, spans_without_crossings
+from elmo_tasks.modules.span_ranking import SpanEmbedder, spans_without_crossings
 
 
 def embedder(max_width: int = 3, dropout: float = 0.0) -> SpanEmbedder:

@@ -10,16 +10,8 @@ from torch.nn.functional import linear, pad
 
 from elmo_tasks.modules.dropout import Dropout
 
-__all__ = [
-    "AntecedentScorer",
-    "SpanEmbedder",
-    "antecedents_in_clusters",
-    "best_antecedents",
-    "clusters_of",
-    "negative_log_likelihood",
-    "pair_products",
-    "spans_without_crossings",
-]
+__all__ = ["AntecedentScorer", "SpanEmbedder", "antecedents_in_clusters", "best_antecedents", "clusters_of"]
+__all__ += ["negative_log_likelihood", "pair_products", "spans_without_crossings"]
 
 # The number of words with spans that are computed together, without gradients.
 _WORDS_AT_ONCE = 1024
@@ -31,9 +23,9 @@ _DISTANCES = (2, 3, 4, 5, 8, 16, 32, 64)
 
 class SpanEmbedder(torch.nn.Module):
     """
-    All spans of at most `max_width` words of a document, and a vector for each (Lee et al. 2017, section 4): the
-    encoder's vectors of its first and last word, an embedding of its width with dropout, and the mean of its word
-    embeddings, weighted by attention.
+    All spans of at most `max_width` words of a document, and a vector for each (Lee et al. 2017, section 4):
+    the encoder's vectors of its first and last word, an embedding of its width with dropout, and the mean of
+    its word embeddings, weighted by attention.
     """
 
     def __init__(self, *, embedded_dim: int, hidden_dim: int, max_width: int, width_dim: int, dropout: float) -> None:
@@ -50,8 +42,8 @@ class SpanEmbedder(torch.nn.Module):
 
     def spans(self, sentences: torch.Tensor) -> torch.Tensor:
         """
-        The first and the last word of each span in text order, of shape `(n_spans, 2)`, from the number of each word's
-        sentence, of shape `(n_words,)`.
+        The first and the last word of each span in text order, of shape `(n_spans, 2)`, from the number of
+        each word's sentence, of shape `(n_words,)`.
         """
         n_words = len(sentences)
         # Shape: (n_words, 1), (n_words, max_width), (n_words, max_width)
@@ -124,13 +116,13 @@ def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: in
 
 class AntecedentScorer(torch.nn.Module):
     """
-    Scores each mention with at most `max_antecedents` mentions before it (Lee et al. 2017, section 4): the sum of both
-    mention scores and the output of a network with two hidden layers, which reads both vectors, their product, and
-    embeddings of the pair's features: same speaker, genre and distance. The features and the hidden layers have
-    dropout.
+    Scores each mention with at most `max_antecedents` mentions before it (Lee et al. 2017, section 4): the
+    sum of both mention scores and the output of a network with two hidden layers, which reads both vectors,
+    their product, and embeddings of the pair's features: same speaker, genre and distance. The features and
+    the hidden layers have dropout.
 
-    The first layer is linear, so only its parts for the product and the features are computed per pair, for some
-    mentions at a time. Memory is linear in the length of the document.
+    The first layer is linear, so only its parts for the product and the features are computed per pair, for
+    some mentions at a time. Memory is linear in the length of the document.
     """
 
     def __init__(
@@ -161,9 +153,9 @@ class AntecedentScorer(torch.nn.Module):
         self, vectors: torch.Tensor, mention_scores: torch.Tensor, speakers: torch.Tensor, genre: int
     ) -> torch.Tensor:
         """
-        From the mentions of one document in text order, with `vectors` of shape `(n_mentions, span_dim)`, to shape
-        `(n_mentions, n_antecedents)`: row `i` and column `a` have the score of mention `i - 1 - a`, the nearest first,
-        or minus infinity if this mention does not exist.
+        From the mentions of one document in text order, with `vectors` of shape `(n_mentions, span_dim)`, to
+        shape `(n_mentions, n_antecedents)`: row `i` and column `a` have the score of mention `i - 1 - a`, the
+        nearest first, or minus infinity if this mention does not exist.
         """
         # Shape: (n_mentions, n_antecedents)
         index = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))
@@ -186,8 +178,8 @@ class AntecedentScorer(torch.nn.Module):
         index: torch.Tensor,
     ) -> torch.Tensor:
         """
-        The network's scores for some mentions, starting at `first`: shape `(n_rows, n_antecedents)`, with arbitrary
-        values if the antecedent does not exist.
+        The network's scores for some mentions, starting at `first`: shape `(n_rows, n_antecedents)`, with
+        arbitrary values if the antecedent does not exist.
         """
         of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
         last = min(first + self._rows_at_once, len(vectors))
@@ -224,9 +216,9 @@ def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch
 
 def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> torch.Tensor:
     """
-    The negative log-probability that a mention has any of its right antecedents, or no antecedent if none is right (Lee
-    et al. 2017, section 5), summed over all mentions. The score of having no antecedent is 0. Both tensors have the
-    shape `(n_mentions, n_antecedents)`.
+    The negative log-probability that a mention has any of its right antecedents, or no antecedent if none is
+    right (Lee et al. 2017, section 5), summed over all mentions. The score of having no antecedent is 0. Both
+    tensors have the shape `(n_mentions, n_antecedents)`.
     """
     # Shape: (n_mentions, 1 + n_antecedents)
     with_none = torch.nn.functional.pad(scores.float(), (1, 0))
@@ -261,9 +253,9 @@ def _nearest_first(mentions: torch.Tensor, n_antecedents: int) -> torch.Tensor:
 
 def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """
-    Multiplies a matrix by the elementwise product of the two vectors of each pair, without storing it. From shapes
-    `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to `(n_mentions, n_antecedents, hidden_dim)`. On
-    the CPU, the result cannot be differentiated twice.
+    Multiplies a matrix by the elementwise product of the two vectors of each pair, without storing it. From
+    shapes `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to `(n_mentions, n_antecedents,
+    hidden_dim)`. On the CPU, the result cannot be differentiated twice.
     """
     if mentions.device.type == "cpu":
         products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.modules.coref import (
+from elmo_tasks.modules.span_ranking import (
     AntecedentScorer,
     antecedents_in_clusters,
     best_antecedents,
