@@ -107,7 +107,7 @@ def hub_folder(name: str, patterns: list[str]) -> Path:
     cache if the hub does not answer.
     """
     repository, _, revision = name.partition("@")
-    problems = []
+    problems: list[str] = []
     for local_only in (False, True):
         try:
             from huggingface_hub import snapshot_download
