@@ -47,7 +47,7 @@ def initialize_loaded_weights_again(cached_transformers: Module) -> None:
     Cause: transformers 5 marks the weights that it has loaded, and does not initialize marked ones.
     """
 
-    class AutoModel(cached_transformers.AutoModel):  # type: ignore[misc]
+    class AutoModel(cached_transformers.AutoModel):
         @classmethod
         def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
             model = super().from_pretrained(*args, **kwargs)
