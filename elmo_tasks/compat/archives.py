@@ -24,9 +24,9 @@ _WEIGHTS: ContextVar[Path | None] = ContextVar("weights", default=None)
 @after_import("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
-    Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive; from
-    Python, it does not find the classes of plugins. A damaged archive loads with other weights.
-    Cause: `tarfile.extractall` without a filter, which does not read the checksum at the end either; only
+    Symptom: loading an archive writes files outside its temporary folder, and follows links in the archive;
+    from Python, it does not find the classes of plugins. A damaged archive loads with other weights.
+    Cause: `tarfile.extractall` without a filter, which ignores the last checksum too; only
     `Predictor.from_path` and the commands import plugins.
     """
 
@@ -60,8 +60,8 @@ def load_archives_safely(archival: Module) -> None:
 @after_import("allennlp.modules.elmo")
 def take_elmo_from_the_archive(elmo: Module) -> None:
     """
-    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the addresses of the
-    biLM in its config are dead.
+    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the
+    addresses of the biLM in its config are dead.
     Cause: AllenNLP loads the biLM's weights from there first, and then again from the archive.
     """
 
@@ -83,8 +83,8 @@ def take_elmo_from_the_archive(elmo: Module) -> None:
 def read_configs_as_json(module: Module) -> None:
     """
     Symptom: the config of an archive, and with `--recover` of a run, may read local files and the environment.
-    Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON. In archives that somebody packed
-    themselves, the config may have comments and trailing commas.
+    Cause: `Params.from_file` evaluates as Jsonnet what AllenNLP has written as JSON. In archives that
+    somebody packed themselves, the config may have comments and trailing commas.
     """
 
     class JsonParams(module.Params):
@@ -116,9 +116,9 @@ def _without_comments(text: str) -> str:
 def refuse_unregistered_types(registrable: Module) -> None:
     """
     Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
-    Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds there.
-    Now only packages of `--include-package` and of plugins are imported while an archive is loaded, and the result must
-    be a subclass of the requested class.
+    Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds.
+    Now only packages of `--include-package` and of plugins are imported while an archive is loaded, and the
+    result must be a subclass of the requested class.
     """
     original = registrable.Registrable.resolve_class_name.__func__
 

@@ -5,7 +5,6 @@ Deferred imports of heavy modules, which AllenNLP imports on every start for fun
 import importlib
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -13,8 +12,8 @@ from elmo_tasks.compat.import_hooks import around_import, temporary_modules
 
 _BERT = "transformers.models.bert.modeling_bert"
 
-# Importing module -> the modules to import later. The importing module only calls or indexes the names that it imports
-# from them, reads their attributes, or uses them in annotations.
+# Importing module -> the modules to import later. The importing module only calls or indexes the names that
+# it imports from them, reads their attributes, or uses them in annotations.
 DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
     # The model classes of transformers import torch._dynamo and torch.distributed.tensor, which import sympy.
     "allennlp.modules.transformer.activation_layer": (_BERT,),
@@ -47,13 +46,11 @@ DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
 
 
 @around_import(*DEFERRED_IMPORTS)
-@contextmanager
 def defer_imports(module: str) -> Iterator[None]:
     """
-    Symptom: `allennlp --help` takes nearly twice as much CPU time, to import SciPy, scikit-learn, nltk and torch's
-    compiler.
-    Cause: AllenNLP imports all of its modules on every start. Now a name from one of these modules imports the module
-    on first use.
+    Symptom: `allennlp --help` takes nearly twice as much CPU time, to import SciPy, scikit-learn, nltk and
+    torch's compiler.
+    Cause: AllenNLP imports all of its modules on every start. Now the first use of a name imports its module.
     """
     # Programs without AllenNLP also import some of these modules.
     names = DEFERRED_IMPORTS[module] if "allennlp" in sys.modules else ()

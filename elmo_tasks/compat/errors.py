@@ -37,9 +37,9 @@ _HINTS = {
 def end_in_one_line(commands: Module) -> None:
     """
     Symptom: a mistake in a config or in data, a missing file and Ctrl-C print forty lines of traceback.
-    Cause: `allennlp.commands.main` catches nothing. Errors from torch and from user code keep their traceback, and
-    `ALLENNLP_DEBUG=1` shows every traceback. Ctrl-C and SIGTERM exit with the status that a shell reports for them.
-    A program that calls `main()` gets the error itself: only the command line passes `prog`.
+    Cause: `allennlp.commands.main` catches nothing. Errors from torch and from user code keep their
+    traceback, and `ALLENNLP_DEBUG=1` shows every traceback. A program that calls `main()` gets the error
+    itself: only the command line passes `prog`.
     """
 
     @replaces(commands, "main")
@@ -54,34 +54,25 @@ def end_in_one_line(commands: Module) -> None:
 
 def _end(error: BaseException) -> None:
     """Exits with a one-line message, if that is enough for the error."""
+    from allennlp.common.checks import ConfigurationError
+
     command = " ".join(["allennlp", *sys.argv[1:2]])
     message = " ".join(str(error).split())
     if os.environ.get("ALLENNLP_DEBUG"):
         return
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
-        option = " with --recover to resume" if command.partition(" ")[2] == "train" else ""
-        again = f"interrupted: run it again{option}"
+        again = "interrupted: run it again" + " with --recover to resume" * (command == "allennlp train")
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
+    # The packages of the functions that the error passed through, that of its `raise` last.
+    packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
     hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, message)), None)
     # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
-    if hint is None and "huggingface_hub" in _packages(error):
+    if hint is None and "huggingface_hub" in packages:
         hint = "no usable answer from the hub"
-    if hint or _is_for_the_user(error):
+    is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in _PACKAGES
+    if hint or is_of_values or isinstance(error, ConfigurationError | OSError):
         sys.exit(f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)")
-
-
-def _is_for_the_user(error: BaseException) -> bool:
-    from allennlp.common.checks import ConfigurationError
-
-    if isinstance(error, ConfigurationError | OSError):
-        return True
-    return isinstance(error, ValueError | ImportError) and _packages(error)[-1] in _PACKAGES
-
-
-def _packages(error: BaseException) -> list[str]:
-    """The packages of the functions that an error passed through, that of its `raise` last."""
-    return [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
 
 
 @after_import("allennlp.commands.checklist")
@@ -108,8 +99,8 @@ def _run_suite(arguments: argparse.Namespace) -> None:
 def warn_of_mistyped_overrides(params: Module) -> None:
     """
     Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.
-    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops unknown arguments. Now a warning is
-    logged for a key that is not in the config but resembles one that is.
+    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops unknown arguments. Now a key
+    that is not in the config but resembles one that is logs a warning.
     """
 
     @replaces(params, "with_overrides")

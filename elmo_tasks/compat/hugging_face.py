@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +18,8 @@ def accept_current_tokenizers(module: Module) -> None:
     Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`. `BertTokenizer has
     no attribute encode_plus` (other readers: `batch_encode_plus`; indexers with `max_length`:
     `build_inputs_with_special_tokens`; the reader `srl` with a `bert_model_name`: `wordpiece_tokenizer`).
-    Cause: AllenNLP passes `add_special_tokens` to `AutoTokenizer.from_pretrained`; transformers (seen with 4.48 and
-    4.57) refuses keywords that are also names of the tokenizer's methods. AllenNLP passes the flag again in every call
-    to `encode`, so dropping it here does not change any output. transformers 5 has removed the four methods.
+    Cause: transformers refuses keywords that are also names of the tokenizer's methods (seen with 4.48).
+    AllenNLP passes the flag again in every call to `encode`. transformers 5 has removed the four methods.
     """
     if hasattr(module, "SrlReader"):
 
@@ -118,13 +117,12 @@ def accept_current_decoder_caches(bart: Module) -> None:
 
 
 @around_import("allennlp.training.optimizers")
-@contextmanager
 def restore_transformers_adamw(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
-    Cause: AllenNLP's `huggingface_adamw` derives from it, but transformers has removed it (seen with 4.57). The
-    replacement takes its steps: epsilon is added before the bias is corrected, which `correct_bias: false` leaves out,
-    and the weights decay after the step.
+    Cause: transformers has removed it (seen with 4.57). The replacement takes its steps: epsilon is added
+    before the bias is corrected, which `correct_bias: false` leaves out, and the weights decay after the
+    step.
     """
     import torch
     import transformers
@@ -156,7 +154,6 @@ def _adamw_step(weight: Any, state: dict[str, Any], group: dict[str, Any]) -> No
 
 
 @around_import("allennlp.common.push_to_hf")
-@contextmanager
 def push_with_current_hub(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `cannot import name 'HfFolder' from 'huggingface_hub'`.

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -15,8 +15,6 @@ __all__ = ["FIXES", "REPLACED", "Module", "after_import", "around_import", "repl
 
 # A type checker forbids replacing functions of a `ModuleType`.
 Module = Any
-Fix = Callable[[Module], None]
-Surroundings = Callable[[str], AbstractContextManager[None]]
 
 FIXES: list[Callable[..., object]] = []
 """The docstring of each fix names the symptom and its cause."""
@@ -28,28 +26,21 @@ WITHOUT = set(filter(None, os.environ.get("ELMO_TASKS_WITHOUT_FIXES", "").split(
 """Names of fixes that are switched off."""
 
 
-def after_import(*modules: str) -> Callable[[Fix], Fix]:
+def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
     """Decorates a fix that is called with each of the modules after its execution; fixes run in definition order."""
-
-    def declare(fix: Fix) -> Fix:
-        FIXES.append(fix)
-        for module in modules if fix.__name__ not in WITHOUT else ():
-            _FINDER.fixes.setdefault(module, []).append(fix)
-        return fix
-
-    return declare
+    return lambda fix: _declare(fix, _FINDER.after, modules)
 
 
-def around_import(*modules: str) -> Callable[[Surroundings], Surroundings]:
-    """Decorates a context manager that takes a module's name and surrounds the module's execution."""
+def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], Any]:
+    """Decorates a generator function, to a context manager that takes a module's name and surrounds its execution."""
+    return lambda fix: _declare(contextmanager(fix), _FINDER.around, modules)
 
-    def declare(surroundings: Surroundings) -> Surroundings:
-        FIXES.append(surroundings)
-        for module in modules if surroundings.__name__ not in WITHOUT else ():
-            _FINDER.surroundings[module] = surroundings
-        return surroundings
 
-    return declare
+def _declare(fix: Any, hooks: dict[str, list[Any]], modules: tuple[str, ...]) -> Any:
+    FIXES.append(fix)
+    for module in modules if fix.__name__ not in WITHOUT else ():
+        hooks.setdefault(module, []).append(fix)
+    return fix
 
 
 def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
@@ -82,12 +73,12 @@ class _HookFinder(MetaPathFinder):
     """Finds the modules that have hooks by asking all other finders."""
 
     def __init__(self) -> None:
-        self.surroundings: dict[str, Surroundings] = {}
-        self.fixes: dict[str, list[Fix]] = {}
+        self.around: dict[str, list[Callable[[str], AbstractContextManager[None]]]] = {}
+        self.after: dict[str, list[Callable[[Module], None]]] = {}
         self._asking: set[str] = set()
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        has_hooks = fullname in self.surroundings or fullname in self.fixes
+        has_hooks = fullname in self.around or fullname in self.after
         if not has_hooks or fullname in self._asking:
             return None
         self._asking.add(fullname)
@@ -104,9 +95,11 @@ class _HookFinder(MetaPathFinder):
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            with self.surroundings.get(module.__name__, lambda _: nullcontext())(module.__name__):
+            with ExitStack() as surroundings:
+                for around in self.around.get(module.__name__, []):
+                    surroundings.enter_context(around(module.__name__))
                 execute(module)
-            for fix in self.fixes.get(module.__name__, []):
+            for fix in self.after.get(module.__name__, []):
                 fix(module)
 
         loader.exec_module = exec_module

@@ -4,7 +4,6 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -12,21 +11,14 @@ from typing import Any
 
 from elmo_tasks.compat.import_hooks import around_import, temporary_modules
 
-# The modules that AllenNLP and cached-path import, and the names for which they need a `from` import.
-_PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
-    "torchvision": {"torchvision": (), "torchvision.ops": (), "torchvision.ops.boxes": ()},
-    "fairscale": {
-        "fairscale": (),
-        "fairscale.nn": ("FullyShardedDataParallel",),
-        "fairscale.nn.wrap": ("enable_wrap", "wrap"),
-        "fairscale.nn.misc": ("FlattenParamsWrapper",),
-        "fairscale.nn.checkpoint": ("checkpoint_wrapper",),
-        "fairscale.optim": (),
-        "fairscale.optim.grad_scaler": ("GradScaler",),
-    },
-    "boto3": {"cached_path.schemes.s3": ("S3Client",), "cached_path.schemes.r2": ("R2Client",)},
-    "google-cloud-storage": {"cached_path.schemes.gs": ("GsClient",)},
+# The modules that AllenNLP and cached-path import.
+_PACKAGES = {
+    "torchvision": ["torchvision", "torchvision.ops", "torchvision.ops.boxes"],
+    "fairscale": ["fairscale", "fairscale.nn", "fairscale.nn.wrap", "fairscale.nn.misc", "fairscale.nn.checkpoint"],
+    "boto3": ["cached_path.schemes.s3", "cached_path.schemes.r2"],
+    "google-cloud-storage": ["cached_path.schemes.gs"],
 }
+_PACKAGES["fairscale"] += ["fairscale.optim", "fairscale.optim.grad_scaler"]
 
 
 @around_import(
@@ -37,15 +29,14 @@ _PACKAGES: dict[str, dict[str, tuple[str, ...]]] = {
     "allennlp.nn.parallel.fairscale_fsdp_accelerator",
     "cached_path.schemes",
 )
-@contextmanager
-def replace_missing_packages(module: str) -> Iterator[None]:
+def replace_missing_packages(importing: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
     torch, `operator torchvision::nms does not exist`), `'fairscale'`, `'boto3'` or `'google.cloud'`.
-    Cause: AllenNLP and cached-path import them unconditionally, for images, sharded models and clouds, and twenty
-    packages with them. Whatever uses one of them raises an error that names the package.
+    Cause: AllenNLP and cached-path import them unconditionally, and twenty packages with them. Whatever uses
+    one of them raises an error that names the package.
     """
-    clients = module.startswith("cached_path")
+    clients = importing.startswith("cached_path")
     for package in ("boto3", "google-cloud-storage") if clients else ("torchvision", "fairscale"):
         try:
             for name in _PACKAGES[package]:
@@ -54,12 +45,15 @@ def replace_missing_packages(module: str) -> Iterator[None]:
         except Exception as error:
             for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
                 del sys.modules[name]
-            _put_placeholders(_PACKAGES[package], f"the package {package} cannot be imported ({error})")
+            for name in _PACKAGES[package]:
+                module = sys.modules[name] = _Placeholder(name, f"the package {package} cannot be imported ({error})")
+                parent, _, child = name.rpartition(".")
+                if parent:
+                    setattr(sys.modules[parent], child, module)
     yield
 
 
 @around_import("rouge")
-@contextmanager
 def replace_pkg_resources(module: str) -> Iterator[None]:
     """
     Symptom: the scripts of allennlp-models for NarrativeQA and ORB raise `No module named 'pkg_resources'`.
@@ -71,23 +65,22 @@ def replace_pkg_resources(module: str) -> Iterator[None]:
         yield
 
 
-def _put_placeholders(modules: dict[str, tuple[str, ...]], reason: str) -> None:
-    for name, exports in modules.items():
-        module = sys.modules[name] = ModuleType(name, reason)
-        module.__path__ = []
+class _Placeholder(ModuleType):
+    """A module with classes of any name, which raise an error when they are called."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name)
+        self.__path__: list[str] = []
         # `importlib.util.find_spec` raises ValueError for a module in sys.modules with a spec of None.
-        module.__spec__ = ModuleSpec(name, loader=None, is_package=True)
-        for export in exports:
-            setattr(module, export, _placeholder_class(export, reason))
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], child, module)
+        self.__spec__ = ModuleSpec(name, loader=None, is_package=True)
+        self._reason = reason
 
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):  # Read by the import system about this module itself.
+            raise AttributeError(name)
 
-def _placeholder_class(name: str, reason: str) -> type:
-    # A class, because AllenNLP derives from one of these. The error is raised only when the class is called.
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        raise ImportError(f"{name}: {reason}")
+        def __init__(self_: Any, *args: Any, **kwargs: Any) -> None:
+            raise ImportError(f"{name}: {self._reason}")
 
-    # cached-path registers its clients by `scheme`.
-    return type(name, (), {"__init__": __init__, "scheme": name.removesuffix("Client").lower()})
+        # cached-path registers its clients by `scheme`.
+        return type(name, (), {"__init__": __init__, "scheme": name.removesuffix("Client").lower()})

@@ -23,8 +23,8 @@ _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb"
 @after_import("allennlp.common.plugins")
 def add_our_plugin(plugins: Module) -> None:
     """
-    Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`. If a plugin cannot be imported,
-    a line is logged and its names are missing. Every command starts with log lines about plugins.
+    Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`. If a plugin cannot be
+    imported, a line is logged and its names are missing. Every command starts with log lines about plugins.
     Cause: `elmo_tasks.plugin` is not a default plugin, and `import_plugins` catches errors.
     """
     plugins.logger.setLevel(logging.WARNING)
@@ -41,10 +41,10 @@ def add_our_plugin(plugins: Module) -> None:
 @after_import("allennlp.commands", "allennlp.commands.train")
 def settle_commands(module: Module) -> None:
     """
-    Symptom: commands and trainings load data in a third more time, and slow down on x86 processors when numbers fall
-    below 1.2e-38. Archives that `cached_path` opens may write files outside their folder.
-    Cause: Python's thresholds for garbage collection, arithmetic with denormal numbers, and `tarfile` before Python
-    3.14. All three are settings of the process, so a program that only imports AllenNLP keeps its own.
+    Symptom: commands and trainings load data in a third more time, and slow down on x86 processors when
+    numbers fall below 1.2e-38. Archives that `cached_path` opens may write files outside their folder.
+    Cause: Python's thresholds for garbage collection, arithmetic with denormal numbers, and `tarfile` before
+    Python 3.14. All three are settings of the process, so a program that only imports AllenNLP keeps its own.
     """
 
     # Each worker of a distributed training calls the second.
@@ -78,9 +78,8 @@ def import_submodules_quickly(util: Module) -> None:
     """
     Symptom: every start spends over a second looking for modules. `Plugin allennlp_models could not be loaded`, and of
     its 47 models only 31 are registered; with py-rouge, every start tries to reach the network.
-    Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches, looks for the
-    package checklist, and walks into packages that it then skips. The script for NarrativeQA imports py-rouge, and
-    downloads nltk data while it is imported. `refuse_unregistered_types` uses the names that are recorded here.
+    Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches, looks for
+    the package checklist, and walks into packages that it then skips. One of them downloads nltk data.
     """
 
     @replaces(util, "import_module_and_submodules")

@@ -35,8 +35,8 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
 def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     """
     Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
-    Cause: the training state may contain NumPy numbers, which `torch.load` refuses by default since torch 2.6. Now they
-    are allowed, but other objects are not, because unpickling them can run code.
+    Cause: `torch.load` refuses NumPy numbers by default since torch 2.6. Now they are allowed, but no other
+    objects, because unpickling them can run code.
     """
     import numpy
     import torch
@@ -60,8 +60,8 @@ def silence_warnings_of_amp(gradient_descent_trainer: Module) -> None:
 )
 def clip_sparse_gradients(module: Module) -> None:
     """
-    Symptom: a training with `sparse: true` and `grad_norm` raises `Could not run 'aten::linalg_vector_norm' with
-    arguments from the 'SparseCPU' backend`.
+    Symptom: a training with `sparse: true` and `grad_norm` raises `Could not run 'aten::linalg_vector_norm'
+    with arguments from the 'SparseCPU' backend`.
     Cause: `clip_grad_norm_` of torch (seen with 2.13) computes no norm of a sparse gradient.
     """
 
@@ -79,10 +79,10 @@ def clip_sparse_gradients(module: Module) -> None:
 @after_import("allennlp.common.file_utils")
 def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
     """
-    Symptom: reading from a `TensorCache`, the `feature_cache_dir` of readers of images, raises `UnpicklingError:
-    Unsupported operand 149`.
-    Cause: it writes pickle's newest protocol, but `torch.load`, which runs no code since torch 2.6, reads only protocol
-    2. Caches that were written without this fix must be deleted.
+    Symptom: reading from a `TensorCache`, the `feature_cache_dir` of readers of images, raises
+    `UnpicklingError: Unsupported operand 149`.
+    Cause: it writes pickle's newest protocol, but since torch 2.6 `torch.load` reads only protocol 2. Caches
+    that were written without this fix must be deleted.
     """
     file_utils.pickle = SimpleNamespace(dumps=file_utils.pickle.dumps, HIGHEST_PROTOCOL=2)
 
@@ -104,8 +104,8 @@ def number_gpus(util: Module) -> None:
 @after_import("allennlp_models.structured_prediction.dataset_readers.penn_tree_bank")
 def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
     """
-    Symptom: the reader `ptb_trees` of the constituency parser raises `Security Violation [CorpusReader.__init__]:
-    Unauthorized path`, or `NLTK will not read`.
+    Symptom: the reader `ptb_trees` of the constituency parser raises `Security Violation
+    [CorpusReader.__init__]: Unauthorized path`, or `NLTK will not read`.
     Cause: nltk (seen with 3.10) reads only files in the folders of `nltk.data.path` that no group may write.
     """
 
@@ -127,8 +127,8 @@ def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
 )
 def pickle_character_encoders(module: Module) -> None:
     """
-    Symptom: pickling a model with characters, for joblib or a spawned process, raises `Can't pickle local object
-    'TokenCharactersEncoder.__init__.<locals>.<lambda>'`.
+    Symptom: pickling a model with characters, for joblib or a spawned process, raises `Can't pickle local
+    object 'TokenCharactersEncoder.__init__.<locals>.<lambda>'`.
     Cause: without dropout or layer normalisation, AllenNLP calls a lambda instead.
     """
     import torch

@@ -1,7 +1,6 @@
 import importlib
 import inspect
 import sys
-from contextlib import contextmanager
 
 import pytest
 
@@ -19,7 +18,6 @@ def module(tmp_path, monkeypatch, request):
     sys.modules.pop(name, None)
 
 
-@contextmanager
 def marked(name):
     sys.marks.append("around")
     try:
