@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Optional
 
-from allennlp.data import DatasetReader, Instance, TokenIndexer, Tokenizer
+from allennlp.data import DatasetReader, Instance, Tokenizer
 from allennlp_models.pair_classification import SnliReader as AllenNlpSnliReader
 
 from elmo_tasks.data.dataset_readers.task_reader import FileReader
@@ -18,22 +18,12 @@ class SnliReader(FileReader, AllenNlpSnliReader):
     """
     Like AllenNLP's `snli`, but with the `pairID` of a pair in its metadata, and with spaCy's rules as the tokenizer.
     Pairs with the label `-`, on which the annotators did not agree, are skipped. For prediction, labels may be missing.
-
-    # Parameters
-
-    tokenizer : `Tokenizer`
-        The tokenizer of both sentences, by default `SpacyBlankTokenizer`.
     """
 
     wanted = "pair"
 
-    def __init__(
-        self,
-        tokenizer: Optional[Tokenizer] = None,
-        token_indexers: Optional[dict[str, TokenIndexer]] = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(tokenizer or SpacyBlankTokenizer(), token_indexers, **kwargs)
+    def __init__(self, tokenizer: Optional[Tokenizer] = None, **kwargs: Any) -> None:
+        super().__init__(tokenizer or SpacyBlankTokenizer(), **kwargs)
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[dict[str, Any]]]]:
         for number, pair in json_lines(path):

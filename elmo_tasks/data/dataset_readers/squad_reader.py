@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
-from allennlp.data import DatasetReader, Instance, Token, TokenIndexer, Tokenizer, Vocabulary
+from allennlp.data import DatasetReader, Instance, Token, Tokenizer, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSquadReader
 
@@ -24,25 +24,18 @@ class SquadReader(FileReader, AllenNlpSquadReader):
 
     # Parameters
 
-    tokenizer : `Tokenizer`
-        The tokenizer of questions and paragraphs, by default `SpacyBlankTokenizer`.
     max_passage_tokens : `int`, optional
-        Longer paragraphs are cut to this length, and a question is dropped if its answer was cut off. For training
-        only: evaluation needs whole paragraphs.
+        Longer paragraphs are cut to this length, and a question is dropped if its answer was cut off. For
+        training only: evaluation needs whole paragraphs.
     """
 
     wanted = "question"
 
     def __init__(
-        self,
-        tokenizer: Optional[Tokenizer] = None,
-        token_indexers: Optional[dict[str, TokenIndexer]] = None,
-        max_passage_tokens: Optional[int] = None,
-        **kwargs: Any,
+        self, tokenizer: Optional[Tokenizer] = None, max_passage_tokens: Optional[int] = None, **kwargs: Any
     ) -> None:
         super().__init__(
             tokenizer or SpacyBlankTokenizer(),
-            token_indexers,
             passage_length_limit=max_passage_tokens,
             skip_impossible_questions=max_passage_tokens is not None,
             **kwargs,
@@ -81,8 +74,8 @@ class SquadReader(FileReader, AllenNlpSquadReader):
         passage_tokens: list[Token] | None = None,
     ) -> Instance | None:
         """
-        As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its first character.
-        Returns `None` if all answers are beyond `max_passage_tokens`.
+        As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its first
+        character. Returns `None` if all answers are beyond `max_passage_tokens`.
         """
         if answers is not None and not answers:
             raise ValueError("expected an answer, as in SQuAD 1.1, got none")
