@@ -1,14 +1,13 @@
 """The likelihood of sentences under a biLM with its softmax, and the perplexity of a text."""
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from os import PathLike
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
-from elmo_tasks.bilm import Bilm, BilmContexts
+from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.kernels.precision import Precision
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList, warn_of_unknown
@@ -24,8 +23,8 @@ _BATCH_WORDS = 16384
 
 class SentenceLikelihood(NamedTuple):
     """
-    A sentence and its log-likelihood in nats in each direction, including the boundary where the direction ends.
-    `n_unknown` of its words are not in the vocabulary, and are scored as `<UNK>`.
+    A sentence and its log-likelihood in nats in each direction, including the boundary where the direction
+    ends. `n_unknown` of its words are not in the vocabulary, and are scored as `<UNK>`.
     """
 
     words: list[str]
@@ -36,8 +35,8 @@ class SentenceLikelihood(NamedTuple):
 
 class LanguageModel:
     """
-    A biLM in the public format, given by name or folder. It needs `vocab.txt` and a softmax in the weight file, as
-    `allennlp elmo-export` writes them.
+    A biLM in the public format, given by name or folder. It needs `vocab.txt` and a softmax in the weight
+    file, as `allennlp elmo-export` writes them.
     """
 
     def __init__(self, bilm: str | PathLike[str], *, precision: Precision = "float32") -> None:
@@ -59,29 +58,24 @@ class LanguageModel:
                 scores.update(zip(rows, self._score([chunk[row] for row in rows]), strict=True))
             yield from (scores[row] for row in range(len(chunk)))
 
-    def _likelihood(self, batch: list[list[str]]) -> tuple[BilmContexts, torch.Tensor]:
-        """The contexts with their targets, and the log-likelihood of each prediction: shape `(2, n_predictions)`."""
-        numbers = self._words.indices(chain.from_iterable(batch))
-        boundaries = self._words.indices(["<S>", "</S>"])
-        contexts = self._bilm.contexts(batch)
-        targets = torch.tensor([*numbers, *boundaries])[contexts.targets]
-        return contexts, torch.stack(
-            [self._softmax.log_likelihood(*pair) for pair in zip(contexts.hidden, targets, strict=True)]
-        )
-
     def _score(self, batch: list[list[str]]) -> Iterator[SentenceLikelihood]:
-        contexts, likelihood = self._likelihood(batch)
+        numbers = self._words.indices([*chain.from_iterable(batch), "<S>", "</S>", UNKNOWN_WORD])
+        contexts = self._bilm.contexts(batch)
+        # Shape: (2, n_predictions)
+        targets = torch.tensor(numbers)[contexts.targets]
+        likelihood = torch.stack(list(map(self._softmax.log_likelihood, contexts.hidden, targets)))
         # Shape: (2, batch_size)
         of_sentences = torch.zeros(2, len(batch)).index_add_(1, contexts.rows, likelihood)
-        (unknown,) = self._words.indices([UNKNOWN_WORD])
+        words = iter(numbers)
         for sentence, (forward, backward) in zip(batch, of_sentences.T.tolist(), strict=True):
-            yield SentenceLikelihood(sentence, forward, backward, self._words.indices(sentence).count(unknown))
+            n_unknown = list(islice(words, len(sentence))).count(numbers[-1])
+            yield SentenceLikelihood(sentence, forward, backward, n_unknown)
 
 
 def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
     """
-    `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, `unknown_share` (of the words), and the
-    numbers of `sentences` and `words`.
+    `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, `unknown_share` (of the words), and
+    the numbers of `sentences` and `words`.
     """
     forward = backward = 0.0
     n_sentences = n_words = n_unknown = 0
@@ -90,12 +84,12 @@ def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
         n_sentences, n_words, n_unknown = n_sentences + 1, n_words + len(score.words), n_unknown + score.n_unknown
     warn_of_unknown(n_unknown, n_words)
     # Each sentence has one prediction per word, and one for its end.
-    with np.errstate(over="ignore"):
-        perplexities = np.exp(np.array([forward, backward]) / max(1, n_words + n_sentences)).tolist()
+    nats = torch.tensor([forward, backward], dtype=torch.float64) / max(1, n_words + n_sentences)
+    forward, backward = nats.exp().tolist()
     return {
-        "forward_perplexity": perplexities[0],
-        "backward_perplexity": perplexities[1],
-        "perplexity": sum(perplexities) / 2,
+        "forward_perplexity": forward,
+        "backward_perplexity": backward,
+        "perplexity": (forward + backward) / 2,
         "unknown_share": n_unknown / max(1, n_words),
         "sentences": n_sentences,
         "words": n_words,
