@@ -27,8 +27,6 @@ __all__ = ["CorefResolver"]
 _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
 # Words, including padding, that are encoded together without gradients.
 _MAX_WORDS = 8192
-# Tensors of a transformer's indexer with word pieces, not words, in the dimension of the words.
-_OF_PIECES = ("token_ids", "wordpiece_mask", "type_ids", "segment_concat_mask")
 
 Mention = tuple[int, int]
 
@@ -143,8 +141,8 @@ class CorefResolver(ElmoModel):
 
     def _encode(self, tokens: TextFieldTensors, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        The embedded and the encoded words of all documents, one document after the other, and the number of each word's
-        sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
+        The embedded and the encoded words of all documents, one document after the other, and the number of
+        each word's sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)` and `(n_words,)`.
         """
         # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows,)
         has_words, lengths = mask.any(-1), mask.sum(-1)
@@ -155,8 +153,8 @@ class CorefResolver(ElmoModel):
             none = torch.zeros(0, 0, device=mask.device)
             return none, none, sentences
         # Without gradients, a long document is computed in parts.
-        sizes = [len(lengths)] if torch.is_grad_enabled() else _sizes_of_parts(lengths.tolist())
-        parts = [self._encode_sentences(tokens, mask, rows) for rows in has_words.nonzero().split(sizes)]
+        n_rows = len(lengths) if torch.is_grad_enabled() else max(1, _MAX_WORDS // int(lengths.max()))
+        parts = [self._encode_sentences(tokens, mask, rows) for rows in has_words.nonzero().split(n_rows)]
         embedded, hidden = map(torch.cat, zip(*parts, strict=True))
         return embedded, hidden, sentences
 
@@ -164,19 +162,14 @@ class CorefResolver(ElmoModel):
         self, tokens: TextFieldTensors, mask: torch.Tensor, rows: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The embedded and the encoded words of some sentences: shapes `(n_words, embedded_dim)` and
-        `(n_words, output_dim)`. `rows`, of shape `(n_rows, 2)`, has the numbers of the document and the sentence.
+        The embedded and the encoded words of some sentences: shapes `(n_words, embedded_dim)` and `(n_words,
+        output_dim)`. `rows`, of shape `(n_rows, 2)`, has the numbers of the document and the sentence.
         """
         index = rows.unbind(-1)
+        # Each sentence is a separate sequence, for the biLM too. Shape: (n_rows, timesteps, ...)
+        flat = {indexer: {name: t[index] for name, t in tensors.items()} for indexer, tensors in tokens.items()}
         # Shape: (n_rows, timesteps)
         mask = mask[index]
-        timesteps = int(mask.sum(-1).max())
-        mask = mask[:, :timesteps]
-        # Each sentence is a separate sequence, for the biLM too. Shape: (n_rows, timesteps, ...)
-        flat = {
-            indexer: {name: t[index] if name in _OF_PIECES else t[index][:, :timesteps] for name, t in tensors.items()}
-            for indexer, tensors in tokens.items()
-        }
         # Shape: (n_rows, timesteps, embedded_dim)
         embedded = self.lexical_dropout(self.text_field_embedder(flat))
         # Shape: (n_rows, timesteps, output_dim)
@@ -208,8 +201,8 @@ class CorefResolver(ElmoModel):
         self, embedded: torch.Tensor, hidden: torch.Tensor, sentences: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        The kept spans of the words of a document, their vectors and their mention scores: shapes `(n_kept, 2)`,
-        `(n_kept, span_dim)` and `(n_kept,)`.
+        The kept spans of the words of a document, their vectors and their mention scores: shapes `(n_kept,
+        2)`, `(n_kept, span_dim)` and `(n_kept,)`.
         """
         # Training needs a gradient for every parameter, so even the shortest document keeps a span.
         limit = max(1, int(self._spans_per_word * len(sentences)))
@@ -230,8 +223,8 @@ class CorefResolver(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `document` (its name) and `part` (its number); `sentences`; `clusters`, each a list of first and last words,
-        counted from the beginning of the document; and the `texts` of their mentions.
+        `document` (its name) and `part` (its number); `sentences`; `clusters`, each a list of first and last
+        words, counted from the beginning of the document; and the `texts` of their mentions.
         """
         metadata = output_dict["metadata"]
         readable = {key: [document[key] for document in metadata] for key in ("document", "part", "sentences")}
@@ -254,18 +247,6 @@ def _between(clusters: list[list[Mention]], first: int, last: int) -> list[list[
     """The mentions between two words; clusters without any are dropped."""
     inside = [[(start, end) for start, end in cluster if first <= start and end < last] for cluster in clusters]
     return [cluster for cluster in inside if cluster]
-
-
-def _sizes_of_parts(lengths: list[int]) -> list[int]:
-    """The number of sentences in each part of a document, with at most `_MAX_WORDS` words, including padding."""
-    sizes, longest = [0], 0
-    for length in lengths:
-        longest = max(longest, length)
-        if sizes[-1] and longest * (sizes[-1] + 1) > _MAX_WORDS:
-            sizes.append(0)
-            longest = length
-        sizes[-1] += 1
-    return sizes
 
 
 def _loss(spans: torch.Tensor, scores: torch.Tensor, clusters: list[list[Mention]]) -> torch.Tensor:
