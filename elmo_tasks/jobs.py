@@ -150,10 +150,7 @@ def _written(
         yield from map(write, parts)
         return
     if ray is not None:
-        from ray.util.multiprocessing import Pool
-
-        with Pool(workers, ray_address=ray, ray_remote_args={"num_gpus": 1} if on_gpu else None) as pool:
-            yield from pool.imap(write, parts)
+        yield from _written_on_ray(parts, write, workers, ray, "GPU" if on_gpu else "CPU")
         return
     from torch import get_num_threads  # It counts the cores that this process may use.
 
@@ -174,6 +171,26 @@ def _written(
                     raise RuntimeError(
                         "a worker was killed, possibly for its memory: the same command continues"
                     ) from None
+
+
+def _written_on_ray(
+    parts: Iterator[Part[Item]], write: Callable[[Part[Item]], int], workers: int | None, address: str, resource: str
+) -> Iterator[int]:
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address)
+    # Ray repeats the task of a machine that is lost. Its own pool of processes would return the error as a result. The
+    # function is new, because `write` may be a `partial`, which Ray does not take.
+    task = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(lambda part: write(part))
+    n_workers = workers or int(ray.cluster_resources().get(resource, 1))
+    running: list[Any] = []
+    for part in parts:
+        running.append(task.remote(part))
+        if len(running) >= n_workers:
+            done, running = ray.wait(running)
+            yield from ray.get(done)
+    yield from ray.get(running)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
