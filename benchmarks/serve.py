@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=0, help="of each text; 0: 5 to 80")
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
-    parser.add_argument("--threads", type=int, default=4, help="requests that a process computes at the same time")
+    parser.add_argument("--threads", type=int, default=2, help="requests that a process computes at the same time")
     parser.add_argument("--retries", type=int, default=0, help="how often a client repeats a failed request")
     parser.add_argument("--port", type=int, help="of a server on this machine, instead of starting one")
     arguments = parser.parse_args()

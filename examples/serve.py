@@ -6,6 +6,8 @@ In the checkout, with the extra `serve`, `OMP_NUM_THREADS=1 uvicorn --factory --
 environment variable `ELMO_TASKS_SERVE`, by default all six; the archive of your own model works, too.
 """
 
+import asyncio
+import ctypes
 import logging
 import os
 from collections.abc import AsyncIterator
@@ -25,7 +27,7 @@ logger = logging.getLogger("uvicorn.error")
 
 MODELS = os.environ.get("ELMO_TASKS_SERVE", "ner srl coref squad snli sst").split()
 # Requests that are computed at the same time in one process; the others wait.
-THREADS = int(os.environ.get("ELMO_TASKS_SERVE_THREADS", "4"))
+THREADS = int(os.environ.get("ELMO_TASKS_SERVE_THREADS", "2"))
 MAX_BYTES, MAX_CHARACTERS, MAX_TEXTS = 1_000_000, 50_000, 64
 
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
@@ -59,6 +61,14 @@ def add_model(app: FastAPI, name: str, task: TrainedTask) -> None:
     logger.info("%r", task)
 
 
+async def trim_memory() -> None:
+    """Returns freed memory to the system. By default, glibc keeps it, and more of it for each thread that computes."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    while trim is not None:
+        await asyncio.sleep(10.0)
+        await asyncio.to_thread(trim, 0)
+
+
 def make_app() -> FastAPI:
     """The application, with its models loaded."""
     tasks = {Path(model).name.removesuffix(".tar.gz"): TrainedTask(model) for model in MODELS}
@@ -66,7 +76,9 @@ def make_app() -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         current_default_thread_limiter().total_tokens = THREADS
+        trimming = asyncio.create_task(trim_memory())
         yield
+        trimming.cancel()
 
     app = FastAPI(title="elmo_tasks", lifespan=lifespan)
 
