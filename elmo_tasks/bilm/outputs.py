@@ -74,4 +74,5 @@ def mix_layers(layers: Sequence[torch.Tensor], shares: torch.Tensor | Sequence[f
 def shares_of(weights: Sequence[float] | torch.Tensor) -> list[float]:
     """`s = softmax(w)`, without gradients."""
     # The weights of a trained mix may be separate tensors, as in AllenNLP.
-    return torch.tensor([float(weight) for weight in weights], dtype=torch.float64).softmax(0).tolist()
+    numbers = [weight.item() if isinstance(weight, torch.Tensor) else weight for weight in weights]
+    return torch.tensor(numbers, dtype=torch.float64).softmax(0).tolist()
