@@ -42,7 +42,7 @@ def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
     are not checked. A line ends with a line feed, or in a file of old Macs with a carriage return.
     """
     start = file.peek()
-    encoding = "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    encoding = _encoding_of(start)
     n_returns = start.count(b"\r") - start.count(b"\r\n")
     if encoding == "utf-8" and n_returns <= start.count(b"\n"):
         if start.startswith(codecs.BOM_UTF8):
@@ -50,3 +50,14 @@ def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
         return file
     text = io.TextIOWrapper(file, encoding, "surrogateescape" if encoding == "utf-8" else "replace")
     return (line.removeprefix("\ufeff").encode("utf-8", "surrogateescape") for line in text)
+
+
+def _encoding_of(start: bytes) -> str:
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # Without a byte order mark, half of the bytes of Latin script in UTF-16 are zero.
+    for first, encoding in enumerate(("utf-16-be", "utf-16-le")):
+        half = start[first:1000:2]
+        if 2 * half.count(0) > len(half):
+            return encoding
+    return "utf-8"

@@ -127,4 +127,5 @@ def _unlock() -> None:
         _pipelines.clear()
 
 
-os.register_at_fork(after_in_child=_unlock)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)

@@ -26,7 +26,8 @@ CONTENTS = {
     "a\u2028b\x0bc\x85d\n".encode(): ["a\u2028b\x0bc\x85d"],
 }
 
-CONTENTS["München\r\n눈\n".encode("utf-16")] = ["München", "눈"]
+# UTF-16 with and without a byte order mark.
+CONTENTS |= {"München\r\n눈\n".encode(encoding): ["München", "눈"] for encoding in ("utf-16", "utf-16-le", "utf-16-be")}
 
 
 @pytest.fixture
