@@ -1,7 +1,7 @@
 """
 The speed of a biLM's training, without AllenNLP: `python benchmarks/train_bilm.py TEXT --profile 2`.
 
-`TEXT` has one sentence per line, with spaces between words. The steps are those of `training_configs/bilm.jsonnet`.
+`TEXT` has one sentence per line, with spaces between words. The steps come from `training_configs/bilm.jsonnet`.
 Prints words per second of CPU time, the share of the speed of a plain matrix product, the largest memory of the
 process, and the five operations that take the most time.
 """

@@ -78,7 +78,7 @@ def pack(lengths: np.ndarray) -> PackedBatch:
 
 def previous_values(values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequence[int]) -> list[torch.Tensor]:
     """
-    For each step, the values at the previous words, from those of all words, of shape `(n, n_words, dim)`, and those
+    For each step, the values at the previous words, from the values at all words, of shape `(n, n_words, dim)`, and
     before the first words, of shape `(n, n_sentences, dim)`.
     """
     before = [first, *torch.split(values, list(batch_sizes), 1)[:-1]]

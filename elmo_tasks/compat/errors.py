@@ -64,7 +64,7 @@ def _end(error: BaseException) -> None:
         again = "interrupted: run it again" + " with --recover to resume" * (command == "allennlp train")
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
-    # The packages of the functions that the error passed through, that of its `raise` last.
+    # The packages of the functions that the error passed through, the one with the `raise` last.
     packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
     hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, message)), None)
     # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.

@@ -21,7 +21,7 @@ def coref_call(*documents: tuple[str, str]) -> tuple:
     return responses, keys, [["a", "b"]] * len(keys)
 
 
-# For each metric, the calls of the first worker and those of the second. A second call shows that a worker does not
+# For each metric, the calls of the first worker and of the second. A second call shows that a worker does not
 # count the sum of the others again.
 CALLS: dict[str, tuple[Metric, list[tuple], list[tuple]]] = {
     "spans": (
