@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.nn.functional import linear, pad
+from torch.nn.functional import linear
 
 __all__ = [
     "Int8Linear",
@@ -85,8 +85,10 @@ def _int8_kernel() -> Callable[[torch.Tensor, torch.Tensor], _Int8Products] | No
 @cache
 def _is_usable(dtype: torch.dtype, int8_kernel: Any = None) -> bool:
     """Whether a library's products are correct in this type: any torch release may change the operators."""
-    # oneDNN compiles a kernel of up to half a megabyte for each number of rows, and would keep 1,024 of them.
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
+    # oneDNN compiles a kernel of up to half a megabyte for each number of rows. It would keep 1,024 of them, and so
+    # would torch.
+    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(variable, "128")
     try:
         # oneDNN rejects bfloat16 on old CPUs; torch itself accepts it, but is slow.
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
@@ -136,17 +138,6 @@ def kernel_name(device: str, precision: str) -> str:
     return f"{precision} by {'onednn' if _is_usable(dtype) else 'torch'}"
 
 
-def _rounded(n_rows: int) -> int:
-    """
-    The number of rows, above 64 rounded up to a number with five significant bits: at most 6% more. oneDNN compiles
-    a kernel of a fifth of a megabyte for each number and never frees it.
-    """
-    if n_rows <= _ROWS:
-        return n_rows
-    step = 1 << (n_rows.bit_length() - 5)
-    return -(-n_rows // step) * step
-
-
 class PackedLinear:
     """
     `x W^T + b` for a weight that is used many times, without gradients. On a CPU, the weight is packed once for
@@ -169,10 +160,6 @@ class PackedLinear:
         of the result and is allowed only without a bias.
         """
         if self._is_packed:
-            # Steps with addends have as many rows as sentences, so they have few different numbers of rows.
-            n_more = 0 if addend is not None else _rounded(len(inputs)) - len(inputs)
-            if n_more:
-                return _multiply(pad(inputs, (0, 0, 0, n_more)), self._weight, self._bias, None)[: len(inputs)]
             return _multiply(inputs, self._weight, self._bias, addend)
         result = linear(inputs, self._weight, self._bias)
         return result if addend is None else result.add_(addend)
