@@ -14,6 +14,7 @@ from torch.nn.functional import batch_norm, layer_norm, mse_loss
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
+from elmo_tasks.bilm.kernels.precision import precision_of_training
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -51,8 +52,8 @@ class BilmLanguageModel(Model):
         Path or URL of the weights to start from, in the public format.
     pretrained_softmax : `bool`
         Whether to read the softmax over the vocabulary's words from that file too, if it has one.
-    precision : `Literal["float32", "bf16"]`
-        See `elmo_tasks.bilm.Bilm`.
+    precision : `Literal["float32", "bf16", "auto"]`
+        See `elmo_tasks.bilm.Bilm`. `"auto"` is bf16 on a CPU with instructions for it, where it is faster.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class BilmLanguageModel(Model):
         dropout: float = 0.1,
         pretrained_file: Optional[str] = None,
         pretrained_softmax: bool = True,
-        precision: Literal["float32", "bf16"] = "float32",
+        precision: Literal["float32", "bf16", "auto"] = "float32",
         **kwargs: Any,
     ) -> None:
         # `kwargs` has `regularizer` and the other parameters of `Model`, from the config.
@@ -73,6 +74,10 @@ class BilmLanguageModel(Model):
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
+        if precision == "auto":
+            # As AllenNLP's trainer chooses it.
+            precision = precision_of_training("cuda" if torch.cuda.is_available() else "cpu")
+            logger.info("training in %s", precision)
         try:
             shape = BilmOptions.from_dict(options)
             if shape.dictionaries is not None:

@@ -104,6 +104,12 @@ class TestLossInTraining:
         assert model(**batch(vocab))["loss"].item() == full(**batch(vocab))["loss"].item()
         assert make(vocab, n_samples=10).softmax.n_samples == 10
 
+    @pytest.mark.parametrize("instructions, precision", [("bf16", "bf16"), ("vnni", "float32"), ("avx2", "float32")])
+    def test_auto_is_bf16_only_with_instructions_for_it(self, monkeypatch, vocab, instructions, precision):
+        monkeypatch.setattr("elmo_tasks.bilm.kernels.precision.cpu_instructions", lambda: instructions)
+        monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+        assert make(vocab, precision="auto").bilm.precision == precision
+
     @pytest.mark.parametrize("arguments", [{"n_samples": 4}, {"softmax": "full"}])
     def test_it_can_be_trained(self, vocab, arguments):
         model = make(vocab, **arguments)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from elmo_tasks.bilm.kernels.packed_linear import cpu_instructions
 
-__all__ = ["Precision", "precision_on"]
+__all__ = ["Precision", "precision_of_training", "precision_on"]
 
 Precision = Literal["float32", "bf16", "int8", "auto"]
 """The precision of the biLM's matrix products: see `Bilm`."""
@@ -39,3 +39,8 @@ def precision_on(device: str, is_large: bool, precision: Precision) -> Precision
     if means.get(precision, 1.0) < 1.0:
         logger.warning("%s is slower than float32 on this processor: use float32 or 'auto'", precision)
     return precision
+
+
+def precision_of_training(device: str) -> Literal["float32", "bf16"]:
+    """The faster precision for training a biLM: bf16 on a CPU with instructions for it."""
+    return "bf16" if device == "cpu" and cpu_instructions() == "bf16" else "float32"
