@@ -29,8 +29,8 @@ __all__ = ["BidirectionalLayer", "LstmState", "RecurrenceFunction"]
 _ROWS_AT_ONCE = {"cpu": 128}
 # The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
 _GRADIENT_ROWS_AT_ONCE = 1024
-# On a CPU, the gradient of the cell runs over blocks of about this many gates: 1 MB of float32. Larger ones would leave
-# the cache; torch does not divide smaller ones among threads.
+# On a CPU, the gradient of the cell runs over blocks of about this many gates: 1 MB of float32. torch does not divide
+# smaller ones among threads, and larger ones are no faster.
 _GATES_AT_ONCE = 2**18
 
 LstmState = tuple[torch.Tensor, torch.Tensor]

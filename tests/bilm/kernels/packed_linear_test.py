@@ -1,4 +1,6 @@
 import importlib.util
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -153,3 +155,28 @@ class TestStackedLinear:
         for i in range(n):
             assert_is_the_product(with_bias[i], inputs[i, 2:-1], weights[i], biases[i], dtype)
             assert_is_the_product(with_addend[i], inputs[i, 2:-1], weights[i], addends[i, 2:-1], dtype)
+
+
+KERNELS = """
+import ctypes
+import torch
+from elmo_tasks.bilm.kernels.packed_linear import PackedLinear
+
+def megabytes():
+    ctypes.CDLL(None).malloc_trim(0)
+    return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+
+linear, inputs = PackedLinear(torch.randn(2048, 256)), torch.randn(600, 256)
+for n_rows in range(1, 601):
+    linear(inputs[:n_rows])
+    if n_rows == 300:
+        before = megabytes()
+print(megabytes() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+def test_kernels_do_not_pile_up():
+    """300 more numbers of rows take 86 MB if torch keeps all of their kernels."""
+    output = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True).stdout
+    assert float(output) < 30.0
