@@ -65,7 +65,7 @@ class LstmCell(Cell):
         """
         At each row, given the memory before it, fills `by_product` with the derivatives of the memory or the output by
         the products, in the shape of the gates. The result has the derivatives of the output by the memory, and of the
-        memory by the one before; with a clip, also which memories are clipped.
+        memory by the one before; with a clip, also the memory.
         """
         i, f, g, o = torch.split(gates, before.size(-1), -1)[:4]
         # The derivative of the logistic function, which is wrong only for g.
@@ -76,7 +76,7 @@ class LstmCell(Cell):
         torch.mul(g, g, out=by_g).sub_(0.25).mul_(i).mul_(-4.0)
         by_o.mul_(kept[1])
         by_memory = kept[1].square().sub_(0.25).mul_(o).neg_()
-        return (by_memory, f) if self.clip is None else (by_memory, f, kept[0].abs() >= 2.0 * self.clip)
+        return (by_memory, f) if self.clip is None else (by_memory, f, kept[0])
 
     def backward(
         self,
@@ -91,10 +91,12 @@ class LstmCell(Cell):
         products, and the gradient of the memory after the step into that before. A cell without a separate memory adds
         to the gradient of the previous output instead, if there is one.
         """
-        by_memory, f, *is_clipped = derivatives
+        by_memory, f, *memory = derivatives
         d_memory.addcmul_(d_output, by_memory)
-        if is_clipped:
-            d_memory.masked_fill_(is_clipped[0], 0.0)
+        if self.clip is not None:
+            # The derivative of the clip, in one pass.
+            bounds = -2.0 * self.clip, 2.0 * self.clip
+            torch.ops.aten.hardtanh_backward.grad_input(d_memory, *memory, *bounds, grad_input=d_memory)
         by_product[..., :3, :].mul_(d_memory.unsqueeze(-2))
         by_product[..., 3:, :].mul_(d_output.unsqueeze(-2))
         d_memory.mul_(f)

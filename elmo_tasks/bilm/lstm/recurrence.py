@@ -9,8 +9,8 @@ Unlike `modules/recurrent/recurrence.py`, the loop computes all of a step: the w
 a step of the biLM's size fills the cache, so its gradient would be slower for all words in one pass.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 import torch
@@ -24,8 +24,8 @@ from elmo_tasks.bilm.packing import previous_values
 
 __all__ = ["BidirectionalLayer", "LstmState", "RecurrenceFunction"]
 
-# The input side of several steps is one product of about this many rows: enough to be fast (on a CPU, more would not
-# fit in the cache), and few enough for sentences of any length.
+# Without gradients, the input side of several steps is one product of about this many rows: enough to be fast (on a
+# CPU, more would not fit in the cache), and few enough for sentences of any length.
 _ROWS_AT_ONCE = {"cpu": 128}
 # The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
 _GRADIENT_ROWS_AT_ONCE = 1024
@@ -37,6 +37,7 @@ LstmState = tuple[torch.Tensor, torch.Tensor]
 """Outputs and memories, of shapes `(n_lstms, n_sentences, projection_dim)` and `(n_lstms, n_sentences, cell_dim)`."""
 Clips = tuple[float | None, float | None]
 """The largest magnitudes of the memory and of the output."""
+_Products = torch.Tensor | Sequence[torch.Tensor]
 
 
 class BidirectionalLayer:
@@ -88,7 +89,7 @@ class BidirectionalLayer:
             )
         else:
             weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
-            outputs = _run(weights, clips, inputs, batch_sizes, output, memory)
+            outputs = weights.run(clips, inputs, batch_sizes, output, memory)
         return outputs, 0.5 * memory
 
     def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -110,54 +111,70 @@ class _Weights:
         self.recurrent_side = StackedLinear(of_output, dtype=dtype)
         self.projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
 
+    def run(
+        self, clips: Clips, inputs: torch.Tensor, batch_sizes: Sequence[int], output: torch.Tensor, memory: torch.Tensor
+    ) -> torch.Tensor:
+        """`_run` with the input side of several steps in one product."""
+        spans = _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096))
+        starts = accumulate(map(sum, spans), initial=0)
+        # Shape: (n_now, 4 * cell_dim), for each step and LSTM
+        input_sides = chain.from_iterable(
+            _steps(self.input_side(inputs[:, start : start + sum(span)]), span)
+            for start, span in zip(starts, spans, strict=False)
+        )
+
+        def products(_: slice, output: torch.Tensor) -> _Products:
+            return self.recurrent_side(output, next(input_sides))
+
+        outputs = torch.empty_like(inputs)
+        _run(products, self.projection, clips, batch_sizes, output, memory, outputs)
+        return outputs
+
 
 def _run(
-    weights: _Weights,
+    kernel: Callable[[slice, torch.Tensor], _Products],
+    projection: StackedLinear,
     clips: Clips,
-    inputs: torch.Tensor,
     batch_sizes: Sequence[int],
     output: torch.Tensor,
     memory: torch.Tensor,
-    *,
+    outputs: torch.Tensor,
     gates: torch.Tensor | None = None,
     memories: torch.Tensor | None = None,
-) -> torch.Tensor:
+) -> None:
     """
-    Runs LSTMs over sentences, without gradients: from packed inputs, of shape `(n_lstms, n_words, projection_dim)`, to
-    outputs of the same shape and type.
+    Runs LSTMs over sentences, without gradients. `kernel` computes the products with the kernel of a step, given its
+    packed rows and the previous outputs.
 
     `output` and `memory` are the state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
-    `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `gates` and
-    `memories`, both or none, are filled with what the backward pass needs, packed like `inputs`; `gates` may be less
-    precise than the memory.
+    `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `outputs`, of
+    shape `(n_lstms, n_words, projection_dim)`, is filled. So are `gates` and `memories`, both or none, with what the
+    backward pass needs, packed like the outputs; `gates` may be less precise than the memory.
     """
     cell, projection_clip = LstmCell(clips[0]), clips[1]
-    outputs = torch.empty_like(inputs)
     # On a CPU, allocating memory for the gates of a step takes longer than computing them. The memory accumulates over
     # a sentence, so it is at least float32. So are the gates, even if the products are not: most are near a half, and
     # rounding them would cause the largest error.
     scratch, hidden = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)), torch.empty_like(memory)
     start = 0
-    for span in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
-        # Shape: (some words, 4 * cell_dim), for each LSTM
-        input_sides = weights.input_side(inputs[:, start : start + sum(span)])
-        for n_now, input_side in zip(span, _steps(input_sides, span), strict=True):
-            rows = slice(start, start + n_now)
-            start = rows.stop
-            # Shape: (n_now, 4 * cell_dim), for each LSTM
-            products = weights.recurrent_side(output[:, :n_now], input_side)
-            # Shape: (n_lstms, n_now, 4 * cell_dim) and (n_lstms, n_now, cell_dim), twice
-            gates_now, memory_now, units = scratch[:, :n_now], memory[:, :n_now], hidden[:, :n_now]
-            for product, gate in zip(products, gates_now, strict=True):
-                torch.sigmoid(product.to(gate.dtype), out=gate)
-            cell.forward(memory_now, *gates_now.chunk(4, -1), memory_now, units, units)
-            if gates is not None and memories is not None:
+    for n_now in batch_sizes:
+        rows = slice(start, start + n_now)
+        start = rows.stop
+        # Shape: (n_now, 4 * cell_dim), for each LSTM
+        products = kernel(rows, output[:, :n_now])
+        # Shape: (n_lstms, n_now, 4 * cell_dim) and (n_lstms, n_now, cell_dim), twice
+        memory_now, units = memory[:, :n_now], hidden[:, :n_now]
+        gates_now = gates[:, rows] if gates is not None and gates.dtype == memory.dtype else scratch[:, :n_now]
+        for product, gate in zip(products, gates_now, strict=True):
+            torch.sigmoid(product.to(gate.dtype), out=gate)
+        cell.forward(memory_now, *gates_now.chunk(4, -1), memory_now, units, units)
+        if gates is not None and memories is not None:
+            if gates.dtype != memory.dtype:
                 gates[:, rows] = gates_now
-                memories[:, rows] = memory_now
-            # Shape: (n_lstms, n_now, projection_dim)
-            output = outputs[:, rows]
-            _write(weights.projection(units.to(inputs.dtype)), projection_clip, output)
-    return outputs
+            memories[:, rows] = memory_now
+        # Shape: (n_lstms, n_now, projection_dim)
+        output = outputs[:, rows]
+        _write(projection(units.to(outputs.dtype)), projection_clip, output)
 
 
 class RecurrenceFunction(torch.autograd.Function):
@@ -172,12 +189,21 @@ class RecurrenceFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, clips):  # type: ignore[no-untyped-def]
-        weights = _Weights(kernel, bias, projection, inputs.dtype)
-        last_memory = memory.clone()
-        shape, cell_dim = inputs.shape[:2], memory.size(-1)
-        gates, memories = inputs.new_empty(*shape, 4 * cell_dim), memory.new_empty(*shape, cell_dim)
-        outputs = _run(weights, clips, inputs, batch_sizes, output, last_memory, gates=gates, memories=memories)
-        ctx.save_for_backward(inputs, kernel, projection, output, memory, outputs, gates, memories)
+        dim, cell_dim, dtype = inputs.size(-1), memory.size(-1), inputs.dtype
+        of_kernel = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
+        of_projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
+        # What the kernel is multiplied by, in one product: a step of a training has enough rows, and adding up two
+        # products takes longer. Shape: (n_lstms, n_words, 2 * projection_dim)
+        read = torch.cat([inputs, torch.empty_like(inputs)], -1)
+
+        def products(rows: slice, output: torch.Tensor) -> _Products:
+            read[:, rows, dim:] = output
+            return of_kernel(read[:, rows])
+
+        last_memory, outputs = memory.clone(), torch.empty_like(inputs)
+        gates, memories = (like.new_empty(*inputs.shape[:2], n * cell_dim) for like, n in ((inputs, 4), (memory, 1)))
+        _run(products, of_projection, clips, batch_sizes, output, last_memory, outputs, gates, memories)
+        ctx.save_for_backward(read, kernel, projection, memory, outputs, gates, memories)
         ctx.settings = batch_sizes, clips
         return outputs, last_memory
 
@@ -190,25 +216,18 @@ class RecurrenceFunction(torch.autograd.Function):
 
     @staticmethod
     def _backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        inputs, kernel, projection, first_output, first_memory, outputs, gates, memories = ctx.saved_tensors
+        read, kernel, projection, first_memory, outputs, gates, memories = ctx.saved_tensors
         batch_sizes, (cell_clip, projection_clip) = ctx.settings
-        cell, dtype = LstmCell(cell_clip), inputs.dtype
-        of_input, of_output = kernel.chunk(2, 1)
-        back_to_hidden = StackedLinear(projection, dtype=dtype)
-        back_to_output = StackedLinear(of_output, dtype=dtype)
-
-        # What the kernel is multiplied by. Shape: (n_lstms, 2 * projection_dim, n_words)
-        outputs_read = torch.cat(previous_values(outputs, first_output, batch_sizes), 1)
-        kernel_inputs = torch.cat([inputs, outputs_read], -1).transpose(1, 2)
-        from_inputs = of_input.to(dtype).transpose(1, 2)
-        d_inputs, d_projected = torch.empty_like(inputs), d_outputs.to(dtype, copy=True)
+        cell, dtype, dim = LstmCell(cell_clip), read.dtype, outputs.size(-1)
+        back_to_hidden, back_to_read = StackedLinear(projection, dtype=dtype), StackedLinear(kernel, dtype=dtype)
+        d_read, d_projected = torch.empty_like(read), d_outputs.to(dtype, copy=True)
         d_kernel, d_bias, d_projection = map(torch.zeros_like, (kernel, kernel[:, 0], projection))
-        # The gradients of the state after a step, one row per sentence.
-        d_output, d_memory = torch.zeros_like(first_output), d_memory.to(memories.dtype, copy=True)
-        each = (part.split(batch_sizes, 1) for part in (gates, memories, outputs, d_projected))
+        # The gradients of the state after a step, one row per sentence; no outputs are read after the last step.
+        d_output, d_memory = d_read[:, :0, dim:], d_memory.to(memories.dtype, copy=True)
+        each = (part.split(batch_sizes, 1) for part in (gates, memories, outputs, d_projected, d_read))
         steps = list(zip(*each, previous_values(memories, first_memory, batch_sizes), strict=True))
         spans = _spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE)
-        longest, last = max(map(sum, spans)), inputs.size(1)
+        longest, last = max(map(sum, spans)), read.size(1)
         # Filled again in each span. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest, cell_dim)
         scratch = torch.empty_like(gates[:, :longest]), torch.empty_like(memories[:, :longest], dtype=dtype)
         for span in reversed(spans):
@@ -218,19 +237,18 @@ class RecurrenceFunction(torch.autograd.Function):
             d_products, hidden = (part[:, : sum(span)] for part in scratch)
             to_fill = zip(*(torch.split(part, span, 1) for part in (d_products, hidden)), strict=True)
             for d_product, units in reversed(list(to_fill)):
-                gate, memory, output, d_now, before = steps.pop()
-                n_now = gate.size(1)
-                d_now.add_(d_output[:, :n_now])
+                gate, memory, output, d_now, d_read_now, before = steps.pop()
+                d_now[:, : d_output.size(1)].add_(d_output)
                 if projection_clip is not None:
                     d_now.mul_(output.abs() < projection_clip)
                 d_hidden = back_to_hidden(d_now)
-                _cell_backward(cell, gate, memory, before, d_hidden, d_memory[:, :n_now], d_product, units)
-                _write(back_to_output(d_product), None, d_output[:, :n_now])
-            d_inputs[:, rows] = d_products @ from_inputs
-            _add_product(d_kernel, kernel_inputs[..., rows], d_products)
+                _cell_backward(cell, gate, memory, before, d_hidden, d_memory[:, : gate.size(1)], d_product, units)
+                _write(back_to_read(d_product), None, d_read_now)
+                d_output = d_read_now[..., dim:]
+            _add_product(d_kernel, read[:, rows].transpose(1, 2), d_products)
             _add_product(d_projection, hidden.transpose(1, 2), d_projected[:, rows])
             d_bias += d_products.sum(1, dtype=d_bias.dtype)
-        return d_inputs, d_kernel, d_bias, d_projection, d_output, d_memory, None, None
+        return d_read[..., :dim], d_kernel, d_bias, d_projection, d_output, d_memory, None, None
 
 
 def _cell_backward(
