@@ -30,7 +30,7 @@ _ROWS_AT_ONCE = {"cpu": 128}
 # The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
 _GRADIENT_ROWS_AT_ONCE = 1024
 # On a CPU, the gradient of the cell runs over blocks of about this many gates: 1 MB of float32. torch does not divide
-# smaller ones among threads, and larger ones are no faster.
+# smaller ones among threads; for larger ones, no gain was measured.
 _GATES_AT_ONCE = 2**18
 
 LstmState = tuple[torch.Tensor, torch.Tensor]
@@ -192,8 +192,8 @@ class RecurrenceFunction(torch.autograd.Function):
         dim, cell_dim, dtype = inputs.size(-1), memory.size(-1), inputs.dtype
         of_kernel = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
         of_projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
-        # What the kernel is multiplied by, in one product: a step of a training has enough rows, and adding up two
-        # products takes longer. Shape: (n_lstms, n_words, 2 * projection_dim)
+        # What the kernel is multiplied by, in one product. With fewer than about 48 rows, two products would be faster,
+        # because the weights are read again in each step. Shape: (n_lstms, n_words, 2 * projection_dim)
         read = torch.cat([inputs, torch.empty_like(inputs)], -1)
 
         def products(rows: slice, output: torch.Tensor) -> _Products:
