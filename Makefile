@@ -24,10 +24,12 @@ help:  ## list the targets
 
 install: $(VENV)/.dev  ## make a virtual environment for the tests and checks
 
-$(VENV)/.demo: setup.cfg setup.py pyproject.toml allennlp.txt
+# An egg-info of an earlier `pip install .` in the checkout would hide the installed entry points.
+$(VENV)/.demo: setup.cfg setup.py pyproject.toml allennlp.txt allennlp_today/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "elmo_tasks needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import torch' 2> /dev/null || $(PIP) $(TORCH)
+	@rm -rf elmo_tasks.egg-info  # of an earlier `pip install .`: it would hide the installed entry points
 	$(PIP) --editable '.[allennlp]'
 	$(PIP) --no-deps -r allennlp.txt
 	@touch $@
@@ -61,7 +63,7 @@ check: install docs  ## check format, lint, import contracts, types, documentati
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/mypy elmo_tasks
+	$(BIN)/mypy elmo_tasks allennlp_today/allennlp_today
 	$(BIN)/python tools/write_pages.py --check
 	$(BIN)/python .ci/size.py
 

@@ -19,8 +19,8 @@ import _jsonnet
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from allennlp_today.config_error import ConfigFileError
 from elmo_tasks.bilm.formats import read_any_options
-from elmo_tasks.compat.config_error import ConfigFileError
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 

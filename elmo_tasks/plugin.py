@@ -7,8 +7,8 @@ import allennlp.common.params
 import allennlp.training.gradient_descent_trainer as trainer
 from allennlp.common import Params
 
+from allennlp_today.import_hooks import replaces
 from elmo_tasks import commands, configs, data, models, modules, predictors, training
-from elmo_tasks.compat.import_hooks import replaces
 
 __all__ = ["commands", "data", "models", "modules", "predictors", "training"]
 

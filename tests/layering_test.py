@@ -8,7 +8,7 @@ from tests.paths import CHECKOUT
 # Modules for users of an optional library; other modules import such a library only when they use it.
 FOR_A_LIBRARY = {
     f"elmo_tasks.vectors.{name}" for name in ("spacy_bilm", "spacy_component", "spacy_tok2vec", "sklearn_vectorizer")
-} | {"elmo_tasks.compat.config_error"}
+}
 OPTIONAL = {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray", "scipy", "nltk"}
 
 
@@ -32,10 +32,11 @@ class TestImportCost:
     def test_importing_the_package_loads_no_torch(self):
         assert not loaded_by("import elmo_tasks") & {"torch", "numpy", "h5py", "allennlp", "spacy"}
 
-    def test_the_fixes_for_allennlp_load_only_the_standard_library(self):
-        loaded = loaded_by("import " + ", ".join(modules_of("compat"))) - loaded_by("import elmo_tasks")
+    def test_the_repairs_about_elmo_load_only_the_standard_library(self):
+        """`import torch` imports them."""
+        loaded = loaded_by("import elmo_tasks.old_elmo") - loaded_by("import elmo_tasks")
         # `multiprocessing` gives `__main__` a second name.
-        assert loaded - {"__mp_main__"} <= sys.stdlib_module_names
+        assert loaded - {"__mp_main__", "allennlp_today"} <= sys.stdlib_module_names
 
     def test_vectors_and_the_job_load_no_library_that_is_optional(self, tmp_path):
         """Imports do not query the GPU driver either."""

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import _jsonnet
@@ -14,6 +16,11 @@ _REGISTERED = re.compile(r'^@(\w+)\.register\(\s*"([^"]+)"', re.MULTILINE)
 
 
 class TestPlugin:
+    def test_allennlp_finds_it_in_any_folder(self, tmp_path):
+        code = "import allennlp.common.plugins as p, sys; p.import_plugins(); print('elmo_tasks.plugin' in sys.modules)"
+        process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+        assert process.stdout.split()[-1] == "True", process.stderr
+
     def test_it_registers_all_our_classes(self):
         package = Path(elmo_tasks.plugin.__file__).parent
         expected = {

@@ -8,6 +8,7 @@ from tests.paths import CHECKOUT
 
 DOCS = CHECKOUT / "docs"
 PAGES = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PAGES += sorted((CHECKOUT / "allennlp_today").glob("*.md"))
 
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _OUTPUT = re.compile(r"<!-- output -->\s*$")

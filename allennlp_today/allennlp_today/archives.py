@@ -1,6 +1,5 @@
 """Safe loading of untrusted archives, which can run code in AllenNLP 2.10.1."""
 
-import importlib
 import json
 import re
 import shutil
@@ -12,13 +11,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import Module, after_import, replaces
-from elmo_tasks.compat.startup import INCLUDED_PACKAGES
-from elmo_tasks.files.archives import unpack, whole_zip
+from allennlp_today.files import unpack, whole_zip
+from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.startup import INCLUDED_PACKAGES
+
+__all__ = ["weights_of_loading"]
 
 # The archive that is being loaded in this context, and the file of its weights.
 _LOADING: ContextVar[str | None] = ContextVar("loading", default=None)
 _WEIGHTS: ContextVar[Path | None] = ContextVar("weights", default=None)
+
+
+def weights_of_loading() -> Path | None:
+    """The file with the weights of the archive that this context is loading."""
+    return _WEIGHTS.get()
 
 
 @after_import("allennlp.models.archival")
@@ -57,28 +63,6 @@ def load_archives_safely(archival: Module) -> None:
         return context.run(original, config, weights_path, *args, **kwargs)
 
 
-@after_import("allennlp.modules.elmo")
-def take_elmo_from_the_archive(elmo: Module) -> None:
-    """
-    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the
-    addresses of the biLM in its config are dead.
-    Cause: AllenNLP loads the biLM's weights from there first, and then again from the archive.
-    """
-
-    @replaces(elmo._ElmoBiLm, "__init__")
-    def init(original: Any, self: Any, options_file: str, weight_file: str, *args: Any, **kwargs: Any) -> None:
-        if (weights := _WEIGHTS.get()) is None:
-            return original(self, options_file, weight_file, *args, **kwargs)
-        with tempfile.TemporaryDirectory() as folder:
-            pretrained = importlib.import_module("elmo_tasks.vectors.pretrained")
-            try:
-                files = pretrained.write_archived(weights, options_file, Path(folder))
-            except ValueError:
-                # A model with several biLMs.
-                files = options_file, weight_file
-            return original(self, *map(str, files), *args, **kwargs)
-
-
 @after_import("allennlp.models.archival", "allennlp.training.util")
 def read_configs_as_json(module: Module) -> None:
     """
@@ -92,7 +76,7 @@ def read_configs_as_json(module: Module) -> None:
         def from_file(cls, params_file: str | PathLike[str], params_overrides: Any = "", ext_vars: Any = None) -> Any:
             from allennlp.common.params import parse_overrides, with_overrides
 
-            from elmo_tasks.compat.config_error import ConfigFileError
+            from allennlp_today.config_error import ConfigFileError
 
             try:
                 config = json.loads(_without_comments(Path(params_file).read_text(encoding="utf-8")))

@@ -22,7 +22,7 @@ FIXES: list[Callable[..., object]] = []
 REPLACED: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 """Functions of AllenNLP, each with ours, which takes it as its first argument."""
 
-WITHOUT = set(filter(None, os.environ.get("ELMO_TASKS_WITHOUT_FIXES", "").split(",")))
+WITHOUT = set(filter(None, os.environ.get("ALLENNLP_TODAY_WITHOUT", "").split(",")))
 """Names of fixes that are switched off."""
 
 

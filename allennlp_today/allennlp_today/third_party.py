@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from elmo_tasks.compat.import_hooks import Module, after_import, replaces
+from allennlp_today.import_hooks import Module, after_import, replaces
 
 
 @after_import("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers")

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from elmo_tasks.compat.placeholders import replace_missing_packages
+from allennlp_today.placeholders import replace_missing_packages
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def broken_torchvision(tmp_path, monkeypatch):
 # Regardless of the version of setuptools.
 ROUGE = """
 import sys
-import elmo_tasks.compat
+import allennlp_today
 sys.modules["pkg_resources"] = None
 sys.path.insert(0, {folder!r})
 try:
@@ -73,5 +73,5 @@ class TestReplacePkgResources:
         (tmp_path / "rouge" / "rouge.py").write_text(code)
         code = ROUGE.format(folder=str(tmp_path))
         assert run_python(code).strip() == str(tmp_path / "rouge" / "words.txt")
-        monkeypatch.setenv("ELMO_TASKS_WITHOUT_FIXES", "replace_pkg_resources,defer_imports")
+        monkeypatch.setenv("ALLENNLP_TODAY_WITHOUT", "replace_pkg_resources,defer_imports")
         assert run_python(code).strip() == "pkg_resources"

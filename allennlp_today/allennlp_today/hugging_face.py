@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from elmo_tasks.compat.import_hooks import Module, after_import, around_import, replaces
+from allennlp_today.import_hooks import Module, after_import, around_import, replaces
 
 
 @after_import("allennlp.common.cached_transformers", "allennlp_models.structured_prediction.dataset_readers.srl")

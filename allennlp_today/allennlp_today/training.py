@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from elmo_tasks.compat.import_hooks import Module, after_import, replaces
-from elmo_tasks.files.atomic_files import atomic_file
+from allennlp_today.files import atomic_file
+from allennlp_today.import_hooks import Module, after_import, replaces
 
 
 @after_import("allennlp.training.gradient_descent_trainer")

@@ -5,37 +5,36 @@ import importlib
 import importlib.util
 import logging
 import pkgutil
-import sys
 import tarfile
 from collections.abc import Callable
-from types import ModuleType
 
-from elmo_tasks.compat.import_hooks import Module, after_import, replaces
+from allennlp_today.entry_points import entry_points
+from allennlp_today.import_hooks import Module, after_import, replaces
 
 INCLUDED_PACKAGES: set[str] = set()
 """The packages that AllenNLP has imported for plugins and `--include-package`."""
 
-_OUR_PLUGIN = "elmo_tasks.plugin"
 # They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
 _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
 
 
 @after_import("allennlp.common.plugins")
-def add_our_plugin(plugins: Module) -> None:
+def find_plugins_by_entry_points(plugins: Module) -> None:
     """
-    Symptom: AllenNLP finds our names only in a folder with a file `.allennlp_plugins`. If a plugin cannot be
+    Symptom: AllenNLP finds plugins only in a folder with a file `.allennlp_plugins`. If a plugin cannot be
     imported, a line is logged and its names are missing. Every command starts with log lines about plugins.
-    Cause: `elmo_tasks.plugin` is not a default plugin, and `import_plugins` catches errors.
+    Cause: `import_plugins` does not look for entry points, and catches errors.
     """
     plugins.logger.setLevel(logging.WARNING)
-    plugins.DEFAULT_PLUGINS = (*plugins.DEFAULT_PLUGINS, _OUR_PLUGIN)
 
     @replaces(plugins, "import_plugins")
     def import_plugins(original: Callable[[], None]) -> None:
         original()
         # Raises the errors that AllenNLP only logs. Modules that are already imported are not imported again.
-        plugins.import_module_and_submodules("allennlp_models")
-        importlib.import_module(_OUR_PLUGIN)
+        if importlib.util.find_spec("allennlp_models"):
+            plugins.import_module_and_submodules("allennlp_models")
+        for entry in entry_points("allennlp.plugins"):
+            entry.load()
 
 
 @after_import("allennlp.commands", "allennlp.commands.train")
@@ -57,20 +56,6 @@ def settle_commands(module: Module) -> None:
         torch.set_flush_denormal(True)
         tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
         return original(*args, **kwargs)
-
-
-@after_import("allennlp.commands")
-def bring_back_elmo_embedder(commands: Module) -> None:
-    """
-    Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
-    Cause: AllenNLP 1.0 removed the module; its class is now in this package.
-    """
-
-    def attribute(name: str) -> object:
-        return getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
-
-    module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
-    module.__dict__["__getattr__"] = attribute
 
 
 @after_import("allennlp.common.util")

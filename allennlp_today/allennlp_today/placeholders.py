@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import around_import, temporary_modules
+from allennlp_today.import_hooks import around_import, temporary_modules
 
 # The modules that AllenNLP and cached-path import.
 _PACKAGES = {

@@ -8,25 +8,43 @@ import pytest
 import torch
 from allennlp.common import plugins, util
 
-import elmo_tasks
+TINY_PLUGIN = """
+from allennlp.predictors import Predictor
+
+@Predictor.register("tiny")
+class Tiny(Predictor):
+    pass
+"""
+PREDICTORS = """
+from allennlp.common.plugins import import_plugins
+from allennlp.predictors import Predictor
+import_plugins()
+print(*sorted(Predictor.list_available(), key="tiny".__eq__))
+"""
 
 
-class TestAddOurPlugin:
+class TestFindPluginsByEntryPoints:
     def test_all_models_are_registered_when_a_program_opens_an_archive(self, start):
         (folder,) = importlib.util.find_spec("allennlp_models").submodule_search_locations
         sources = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("*.py")]
         expected = {name for source in sources for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)}
         assert {"crf_tagger", "srl"} <= expected <= set(start["models"])
 
-    def test_our_plugin_is_imported_in_any_folder(self, start):
-        assert "elmo_tasks.plugin" in start["modules"] and "elmo_ner" in start["models"]
+    def test_a_plugin_is_found_in_any_folder(self, tmp_path, run_python, monkeypatch):
+        """A package is installed, for Python, if the metadata next to it says so."""
+        (tmp_path / "tiny_plugin.py").write_text(TINY_PLUGIN)
+        (tmp_path / "tiny-1.0.dist-info").mkdir()
+        (tmp_path / "tiny-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        (tmp_path / "tiny-1.0.dist-info" / "entry_points.txt").write_text("[allennlp.plugins]\ntiny = tiny_plugin\n")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        assert run_python(PREDICTORS).split()[-1] == "tiny"
 
     def test_a_start_makes_no_connection(self, start):
         assert start["connections"] == []
 
-    @pytest.mark.parametrize("name", ["elmo_tasks.plugin", "allennlp_models.tagging.models.crf_tagger"])
-    def test_a_plugin_that_cannot_be_imported_is_an_error(self, name, monkeypatch):
+    def test_a_plugin_that_cannot_be_imported_is_an_error(self, monkeypatch):
         """Without the fix, AllenNLP logs it and continues."""
+        name = "allennlp_models.tagging.models.crf_tagger"
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
@@ -41,14 +59,6 @@ class TestSettleCommands:
         assert gc.get_threshold()[0] == 100_000 and torch.tensor(1e-39).mul(1).item() == 0
         gc.set_threshold(*before)
         torch.set_flush_denormal(False)
-
-
-class TestBringBackElmoEmbedder:
-    def test_old_programs_find_the_class(self):
-        import allennlp.commands.elmo
-        from allennlp.commands.elmo import ElmoEmbedder
-
-        assert ElmoEmbedder is elmo_tasks.ElmoEmbedder is allennlp.commands.elmo.ElmoEmbedder
 
 
 class TestImportSubmodulesQuickly:

@@ -117,10 +117,10 @@ local dim = 6;
 
 
 @pytest.fixture
-def allennlp(tmp_path: Path, environment: pytest.MonkeyPatch) -> Allennlp:
+def allennlp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Allennlp:
     """Runs a command in a new process, in the folder of a project."""
-    environment.setenv("HF_HUB_OFFLINE", "1")
-    environment.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> str:
         command = [sys.executable, "-m", "allennlp", *map(str, arguments)]

@@ -5,9 +5,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Optional
 
-import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
@@ -16,13 +14,9 @@ from allennlp.common.util import import_module_and_submodules
 from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
 from allennlp.models import Model, load_archive
-from allennlp.modules.elmo import Elmo as AllenElmo
-from allennlp.modules.elmo import batch_to_ids
 from allennlp.training.util import create_serialization_dir
 
-from elmo_tasks import Elmo
-from elmo_tasks.files.archives import unpack
-from tests.paths import TINY_BILM, bilm_files
+from allennlp_today.files import unpack
 
 CONFIG = {
     "dataset_reader": {"type": "archives_test_reader"},
@@ -41,13 +35,6 @@ class TinyModel(Model):
         super().__init__(vocab)
         self.text = text
         self.weight = torch.nn.Parameter(torch.zeros(4000))
-
-
-@Model.register("archives_test_elmo", exist_ok=True)
-class ElmoModel(Model):
-    def __init__(self, vocab: Vocabulary, elmo: AllenElmo, other: Optional[AllenElmo] = None) -> None:
-        super().__init__(vocab)
-        self.elmo, self.other = elmo, other
 
 
 @pytest.fixture
@@ -140,43 +127,13 @@ class TestLoadArchivesSafely:
 
     def test_damage_is_found(self, archive, tmp_path):
         """Without the checksums, other weights would be loaded."""
-        unpack(archive(), tmp_path / "folder")
+        unpack(str(archive()), tmp_path / "folder")
         for path, damaged in ((archive(), archive()), (tmp_path / "folder", tmp_path / "folder" / "weights.th")):
             content = bytearray(damaged.read_bytes())
             content[len(content) // 2] ^= 1
             damaged.write_bytes(content)
             with pytest.raises(ValueError, match=damaged.name):
                 load_archive(path)
-
-
-class TestTakeElmoFromTheArchive:
-    @pytest.mark.parametrize(("begin", "is_zip"), [("elmo.", True), ("field_embedder.elmo.inner.", False)])
-    def test_the_addresses_in_its_config_may_be_dead(self, archive, command, tmp_path, monkeypatch, begin, is_zip):
-        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-        elmo = AllenElmo(*map(str, bilm_files(TINY_BILM)), 1, dropout=0.0)
-        state = {f"{begin}{name}": tensor for name, tensor in elmo.state_dict().items()}
-        dead = {name: f"http://127.0.0.1:9/{name}" for name in ("options_file", "weight_file")}
-        config = {"type": "archives_test_elmo", "elmo": {**dead, "num_output_representations": 1, "dropout": 0.0}}
-        path = archive({**CONFIG, "model": config}, state=state, _use_new_zipfile_serialization=is_zip)
-        command("elmo-export", path, tmp_path / "exported")
-        (expected,) = Elmo.from_pretrained(TINY_BILM).embed([["The", "bank"]], layers="all")
-        for bilm in (path, tmp_path / "exported"):
-            (found,) = Elmo.from_pretrained(bilm).embed([["The", "bank"]], layers="all")
-            np.testing.assert_allclose(found, expected, atol=1e-6)
-        if is_zip:
-            ids = batch_to_ids([["The", "bank"]])
-            found, expected = (each(ids)["elmo_representations"][0] for each in (load_archive(path).model.elmo, elmo))
-            torch.testing.assert_close(found, expected)
-
-    def test_several_come_from_their_addresses(self, archive, tmp_path, monkeypatch):
-        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-        files = dict(zip(("options_file", "weight_file"), map(str, bilm_files(TINY_BILM)), strict=True))
-        elmo = {**files, "num_output_representations": 1}
-        state = {f"{name}.{key}": t for name in ("elmo", "other") for key, t in AllenElmo(**elmo).state_dict().items()}
-        path = archive({**CONFIG, "model": {"type": "archives_test_elmo", "elmo": elmo, "other": elmo}}, state=state)
-        assert load_archive(path).model.other.get_output_dim() == 16
-        with pytest.raises(ValueError, match=r"one ELMo.*elmo.*other.*weights\.th"):
-            Elmo.from_pretrained(path)
 
 
 class TestReadConfigsAsJson:

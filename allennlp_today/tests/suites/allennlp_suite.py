@@ -3,7 +3,7 @@ Runs the tests of AllenNLP and allennlp-models 2.10.1 against the installed pack
 `allennlp_suite.txt`, which gives a reason for each. It takes about an hour on two cores, and continues where it was
 stopped.
 
-    python tools/allennlp_suite.py FOLDER
+    python allennlp_today/tests/suites/allennlp_suite.py FOLDER
 
 FOLDER has the sources of both at v2.10.1, with the names `allennlp` and `allennlp-models`. Nothing is downloaded: the
 transformers that the tests download are replaced by stand-ins. The tests also need the packages in
@@ -195,7 +195,7 @@ def kind(result: dict[str, Any], expected: list[tuple[str, str, str]]) -> str:
 
 
 def report(results: dict[str, list[dict[str, Any]]], expected: list[tuple[str, str, str]]) -> int:
-    """Prints the table of docs/allennlp.md, and each failure that has no reason."""
+    """Prints the table of README.md of allennlp_today, and each failure that has no reason."""
     counts = {name: Counter(kind(result, expected) for result in rows) for name, rows in results.items()}
     print("| | " + " | ".join(["tests", *COLUMNS.values()]) + " |")
     print("|---" * (len(COLUMNS) + 2) + "|")

@@ -11,21 +11,24 @@ from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import Module, after_import, replaces
+from allennlp_today.entry_points import entry_points
+from allennlp_today.files import numbered_lines
+from allennlp_today.import_hooks import Module, after_import, replaces
 
 logger = logging.getLogger(__name__)
 
-# Packages that raise ValueError with a message for the user.
-_PACKAGES = ("allennlp", "allennlp_models", "elmo_tasks")
+_PACKAGES = ("allennlp", "allennlp_models", "allennlp_today")
 
 # Messages that say less than the user needs, of errors of any type.
 _HINTS = {
     r"not found in vocab namespace|Incompatible sizes found for parameter|index \d+ is out of bounds for dimension 1": (
-        "the model was trained with different words or labels; docs/tasks/index.md, New labels"
+        "the model was trained with different words or labels"
     ),
-    r"does not match the configuration we're recovering": "docs/tasks/index.md, More epochs",
+    r"does not match the configuration we're recovering": (
+        "to change it, edit config.json in the folder of the run, and train with that file and --recover"
+    ),
     r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
-        "if this is a config of AllenNLP 0.x: docs/vectors/migrating.md"
+        "this looks like a config of AllenNLP 0.x, which had `iterator` and other names"
     ),
     r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": (
         "the CPU is --cuda-device -1, of train -o '{\"trainer.cuda_device\": -1}'"
@@ -70,7 +73,9 @@ def _end(error: BaseException) -> None:
     # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
     if hint is None and "huggingface_hub" in packages:
         hint = "no usable answer from the hub"
-    is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in _PACKAGES
+    # Packages that raise ValueError with a message for the user.
+    plugins = {entry.module.partition(".")[0] for entry in entry_points("allennlp.plugins")}
+    is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in {*_PACKAGES, *plugins}
     if hint or is_of_values or isinstance(error, ConfigurationError | OSError):
         sys.exit(f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)")
 
@@ -117,7 +122,7 @@ def warn_of_mistyped_overrides(params: Module) -> None:
 def read_predictor_input_like_data(predict: Module) -> None:
     """
     Symptom: `allennlp predict` prints a traceback for JSON lines in UTF-16 or Latin-1, or with a byte order mark.
-    Cause: it opens the file in the encoding of the system. Now it is read like all other files: see `numbered_lines`.
+    Cause: it opens the file in the encoding of the system. Now UTF-8 and UTF-16 are read.
     """
 
     @replaces(predict._PredictManager, "_get_json_data")
@@ -125,8 +130,6 @@ def read_predictor_input_like_data(predict: Module) -> None:
         if self._input_file == "-":
             yield from original(self)
             return
-        from elmo_tasks.text.lines import numbered_lines
-
         for _, line in numbered_lines(predict.cached_path(self._input_file)):
             if line.strip():
                 yield self._predictor.load_line(line)

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,12 @@ for name, use in uses.items():
         report["errors"][name] = str(error)
 print(json.dumps(report))
 """
+
+
+@pytest.fixture(scope="session")
+def fixtures_root() -> Path:
+    """The small data of the repository."""
+    return Path(__file__).parents[2] / "fixtures"
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from elmo_tasks.compat.import_hooks import around_import, temporary_modules
+from allennlp_today.import_hooks import around_import, temporary_modules
 
 _BERT = "transformers.models.bert.modeling_bert"
 

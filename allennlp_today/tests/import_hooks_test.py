@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from elmo_tasks.compat.import_hooks import after_import, around_import, replaces
+from allennlp_today.import_hooks import after_import, around_import, replaces
 
 
 @pytest.fixture

@@ -1,0 +1,78 @@
+"""Files: written whole, read line by line, unpacked from archives."""
+
+import gzip
+import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+__all__ = ["atomic_file", "numbered_lines", "unpack", "whole_zip"]
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """A temporary path, to write to. At the end of the block its file replaces `path`; after an error it is removed."""
+    temporary = path.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
+    try:
+        yield temporary
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file in UTF-8, or in UTF-16 with a byte order mark, each with its number, counted from 1."""
+    with open(path, "rb") as binary:
+        is_utf16 = binary.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    with open(path, encoding="utf-16" if is_utf16 else "utf-8-sig", errors="surrogateescape") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.encode()
+            except UnicodeEncodeError:
+                raise ValueError(f"expected UTF-8: {path}, line {number}") from None
+            yield number, line
+
+
+def unpack(archive: str, folder: Path) -> None:
+    """
+    Unpacks a zip or tar file of folders and files, which may be untrusted. A `ValueError` names a file that is damaged,
+    or has anything else in it.
+    """
+    try:
+        # First, because an uncompressed tar file that ends with a zip file also looks like one.
+        if tarfile.is_tarfile(archive):
+            with tarfile.open(archive) as tar:
+                for member in tar:
+                    # A chain of links can lead outside, past the filter of `tarfile` before June 2025 (CVE-2025-4517).
+                    if not (member.isreg() or member.isdir()):
+                        raise ValueError(f"expected files and folders only, got {member.name!r:.200}: {archive}")
+                    tar.extract(member, folder, filter="data")
+                # gzip's checksum follows the last member.
+                while tar.fileobj is not None and tar.fileobj.read(2**20):
+                    pass
+        else:
+            _unzip(archive, folder)
+    except (EOFError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error
+
+
+def _unzip(archive: str, folder: Path) -> None:
+    """`zipfile` writes a link as a file, and removes `..` and the root from names."""
+    with zipfile.ZipFile(archive) as members:
+        members.extractall(folder)
+
+
+def whole_zip(path: Path) -> Path:
+    """The path of a file of `torch.save`, after a comparison with its checksums, which `torch.load` ignores."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as members:
+            if (damaged := members.testzip()) is not None:
+                raise ValueError(f"expected a whole file, got a damaged {damaged}: {path}")
+    return path

@@ -1,0 +1,52 @@
+"""
+AllenNLP's own ELMo: its former class for vectors, and its module in archives. The entry point `allennlp_today.repairs`
+imports this file at the end of `import torch`, so it imports only the standard library.
+"""
+
+import importlib
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from allennlp_today.archives import weights_of_loading
+from allennlp_today.import_hooks import Module, after_import, replaces
+
+__all__ = ["bring_back_elmo_embedder", "take_elmo_from_the_archive"]
+
+
+@after_import("allennlp.commands")
+def bring_back_elmo_embedder(commands: Module) -> None:
+    """
+    Symptom: flair, SeqVec and bio_embeddings raise `No module named 'allennlp.commands.elmo'`.
+    Cause: AllenNLP 1.0 removed the module; its class is now in this package.
+    """
+
+    def attribute(name: str) -> object:
+        return getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
+
+    module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
+    module.__dict__["__getattr__"] = attribute
+
+
+@after_import("allennlp.modules.elmo")
+def take_elmo_from_the_archive(elmo: Module) -> None:
+    """
+    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the
+    addresses of the biLM in its config are dead.
+    Cause: AllenNLP loads the biLM's weights from there first, and then again from the archive.
+    """
+
+    @replaces(elmo._ElmoBiLm, "__init__")
+    def init(original: Any, self: Any, options_file: str, weight_file: str, *args: Any, **kwargs: Any) -> None:
+        if (weights := weights_of_loading()) is None:
+            return original(self, options_file, weight_file, *args, **kwargs)
+        with tempfile.TemporaryDirectory() as folder:
+            pretrained = importlib.import_module("elmo_tasks.vectors.pretrained")
+            try:
+                files = pretrained.write_archived(weights, options_file, Path(folder))
+            except ValueError:
+                # A model with several biLMs.
+                files = options_file, weight_file
+            return original(self, *map(str, files), *args, **kwargs)
