@@ -1,5 +1,5 @@
 import math
-from itertools import chain
+from itertools import chain, cycle, islice
 from typing import Any
 
 import pytest
@@ -95,7 +95,9 @@ class TestCorefResolver:
     def test_without_gradients_a_long_document_is_computed_in_parts(self, make_model, place, monkeypatch):
         resolver = make_model("coref", PLACES[place])
         resolver.enlarge()
-        sentences = [[f"w{row}{word}" for word in range(n)] for row, n in enumerate([1, 7, 2, 50, 3, 3, 30] * 5)]
+        # Words with different vectors, so no two spans have nearly the same score.
+        words = cycle(resolver.model.vocab.get_token_to_index_vocabulary("tokens"))
+        sentences = [list(islice(words, n)) for n in [1, 7, 2, 50, 3, 3, 30] * 5]
         tensors, sizes, outputs = batch_of(resolver, sentences, clusters=CLUSTERS), [], []
         monkeypatch.setattr("elmo_tasks.models.coref._MAX_WORDS", 350)
         monkeypatch.setattr("elmo_tasks.modules.span_ranking._WORDS_AT_ONCE", 20)
