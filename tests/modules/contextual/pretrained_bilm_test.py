@@ -35,7 +35,7 @@ class TestPretrainedBilm:
             for bilm in (made, again):
                 # Shape: (n_layers, n_words, dim)
                 found = torch.cat(bilm(bilm.bilm.word_rows.batch([sentence])).layers).numpy()
-                np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=0, atol=2e-6)
+                np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=1e-5, atol=1e-5)
 
     def test_the_weights_of_an_included_bilm_may_be_left_out(self, batch):
         options = json.loads((SHIPPED_BILM / "options.json").read_text())
