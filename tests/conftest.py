@@ -1,5 +1,7 @@
 """Fixtures for the tests of elmo_tasks."""
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -29,6 +31,17 @@ def no_layer_cache() -> Iterator[None]:
     """Ignores a cache set in the shell, so tests compute what they compare."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.delenv("ELMO_TASKS_CACHE", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rounding() -> Iterator[None]:
+    """With `ELMO_TASKS_ROUNDING`, products are rounded differently for each shape: `make test-rounding`."""
+    with contextlib.ExitStack() as stack:
+        if "ELMO_TASKS_ROUNDING" in os.environ:
+            from tests.rounding import NoisyProducts
+
+            stack.enter_context(NoisyProducts())
         yield
 
 
