@@ -16,11 +16,13 @@ DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8
 # For `make replicate`: tasks of Table 1, and the number of seeds.
 TASKS ?= ner
 SEEDS ?= 1
+# For `make test-rounding`: the tests that compute.
+ROUNDED := $(addprefix tests/, analysis bilm commands data models modules predictors spacy_tasks_test.py training vectors)
 
-.PHONY: help install demo replicate models test test-all check format docs results clean
+.PHONY: help install demo replicate models test test-rounding test-all check format docs results clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(VENV)/.dev  ## make a virtual environment for the tests and checks
 
@@ -55,6 +57,10 @@ models: $(VENV)/.demo  ## train the models in models/ again, and write their car
 
 test: install  ## run the tests
 	$(BIN)/python -m pytest --numprocesses auto --durations 20
+
+# Rounding differs between processors, batches and threads; tests marked slow start processes, which round as usual.
+test-rounding: install  ## run the tests with the products of AVX2, rounded differently for each shape
+	ELMO_TASKS_ROUNDING=1 ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(BIN)/python -m pytest --numprocesses auto -m "not slow and not weekly" $(ROUNDED)
 
 test-all: install  ## run all tests, including docs with trainings, the wheel, and more damaged files
 	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
