@@ -10,13 +10,11 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import as_tokens, place_of, span_in, tokens_of
 from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.resolved import resolved_text
 from elmo_tasks.predictors.sentence import SentencePredictor
 from elmo_tasks.text import Word, as_words, located_sentences, pieces, sentences_of_words
 
 __all__ = ["CorefPredictor"]
-
-_POSSESSIVES = frozenset({"my", "your", "his", "its", "our", "their", "'s"})
-_AFTER_POSSESSIVES = frozenset({"ADJ", "NOUN", "NUM", "PROPN"})
 
 
 @Predictor.register("elmo_coref")
@@ -97,39 +95,11 @@ class CorefPredictor(SentencePredictor):
     def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
         ((prediction,), (text,)) = predictions, texts
         chains = [[span_in(text, place) for place in each] for each in prediction.get("places", ())]
-        return {"chains": chains, "resolved": self._resolved(text, prediction, chains)}
+        mentions = [list(zip(*each, strict=True)) for each in zip(prediction["clusters"], chains, strict=True)]
+        resolved = resolved_text(text, prediction["sentences"], mentions, lambda sentences: self._tagger(sentences))
+        return {"chains": chains, "resolved": resolved}
 
     def coref_resolved(self, document: str) -> str:
-        """The document with all mentions of each cluster replaced by the first one."""
+        """The document with pronouns replaced by the first name or noun phrase of their chain: see `resolved_text`."""
         resolved: str = next(self.results([((document,), self.lines(document))]))["resolved"]
         return resolved
-
-    def _resolved(self, text: str, prediction: JsonDict, chains: list[list[JsonDict]]) -> str:
-        possessives = self._possessives(prediction)
-        # What each character is replaced with; only the first character of a mention has a text.
-        characters = list(text)
-        for mentions, places in zip(prediction["clusters"], chains, strict=True):
-            for (_, last), place in zip(mentions[1:], places[1:], strict=True):
-                start, end = place["start"], place["end"]
-                characters[start:end] = [places[0]["text"] + "'s" * (last in possessives)] + [""] * (end - start - 1)
-        return "".join(characters)
-
-    def _possessives(self, prediction: JsonDict) -> set[int]:
-        """The positions of the words that are possessive, among the last words of mentions."""
-        words = prediction["document"]
-        mentions = chain.from_iterable(cluster[1:] for cluster in prediction["clusters"])
-        last_words = {last for _, last in mentions}
-        found = {last for last in last_words if words[last].lower() in _POSSESSIVES}
-        # "her" may be an object, too: only sentences with it are tagged.
-        hers = {last for last in last_words if words[last].lower() == "her"}
-        unclear, first = {}, 0
-        for sentence in prediction["sentences"]:
-            if hers.intersection(range(first, first + len(sentence))):
-                unclear[first] = sentence
-            first += len(sentence)
-        tags_of = self._tagger(list(unclear.values())) if unclear else []
-        for first, tags in zip(unclear, tags_of, strict=True):
-            # A word and the tag of the next one.
-            following = enumerate(tags[1:], start=first)
-            found |= {position for position, tag in following if position in hers and tag in _AFTER_POSSESSIVES}
-        return found
