@@ -1,14 +1,18 @@
 """Components for spaCy pipelines with trained models of tasks: `nlp.add_pipe("elmo_ner")`, and so on."""
 
 import shutil
-from collections.abc import Iterable, Iterator
-from itertools import chain, tee
+import struct
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+import srsly
+from more_itertools import constrained_batches
 from spacy.language import Language
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
-from spacy.pipeline import Sentencizer
+from spacy.pipeline import Pipe, Sentencizer
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
@@ -23,10 +27,14 @@ __all__ = ["CorefComponent", "NerComponent", "PosComponent", "Predicate", "SrlCo
 __all__ += ["TaskComponent"]
 
 _CLUSTERS, _PREDICATES = "coref_clusters_", "srl_predicates_"
+# Sentences of documents that are annotated together.
+_SENTENCES_AT_ONCE = 64
+# A span in the bytes of spaCy's groups: its id, the id of a knowledge base, the label, tokens and characters.
+_SPAN = struct.Struct(">QQQllll")
 _SENTENCE_RULE = Sentencizer()
 
 
-class TaskComponent(FilesAsBytes):
+class TaskComponent(FilesAsBytes, Pipe):
     """
     Adds what a trained model predicts to the documents of a pipeline. This class, the component `elmo_task`,
     is for your own tasks: `doc._.results[name]` is the plain result of the model's predictor.
@@ -45,36 +53,73 @@ class TaskComponent(FilesAsBytes):
         write only the name, `model`. A biLM that is included in this package is not written.
     """
 
+    reads: ClassVar[str] = "elmo_sentence"
+    """The registered name of the predictor that the model must have, or a subclass of it."""
+    sets: ClassVar[str] = ""
+    """What a second component with a different model would replace."""
+
     def __init__(
         self, nlp: Language | None = None, name: str = "elmo_task", *, model: str, save_weights: bool = True
     ) -> None:
         # Not earlier: spaCy imports this module for each pipeline, also where AllenNLP is not installed.
         from elmo_tasks import TrainedTask
+        from elmo_tasks.predictors.trained_task import predictor_of
 
         self._class = TrainedTask
         self._task: TrainedTask | None = None
         self.name = name
         self.model = model
         self.save_weights = save_weights
+        self._check(predictor_of(model))
+        if self.sets and nlp is not None and any(type(component) is type(self) for _, component in nlp.pipeline):
+            warnings.warn(f"a pipeline with two components like '{name}': {self.sets} is of the last", stacklevel=2)
+
+    def _check(self, predictor: Any) -> None:
+        """`None`: a model that is known only when it is loaded."""
+        from allennlp.predictors import Predictor
+
+        expected: Any = Predictor.by_name(self.reads)
+        if predictor is not None and not issubclass(predictor, expected):
+            of, found = (each.title.lower() or "single texts" for each in (expected, predictor))
+            raise ValueError(f"{self.name} needs a model of {of}, got {self.model} ({found})")
 
     @property
     def task(self) -> "TrainedTask":
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         if self._task is None:
-            self._task = self._class(self.model)
+            task = self._class(self.model)
+            self._check(type(task.predictor))
+            self._task = task
         return self._task
 
     def __call__(self, doc: Doc) -> Doc:
-        return next(self.pipe([doc]))
+        self._annotate(list(self._rows([doc])))
+        return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
-        """Annotates documents as they come, with batches of their sentences. `batch_size` is ignored."""
+        """
+        Annotates documents as they come, with batches of their sentences. `batch_size` is ignored. If a batch has a
+        document that cannot be annotated, only this one is given to spaCy's error handler.
+        """
+        rows = self._rows(stream)
+        for batch in constrained_batches(rows, _SENTENCES_AT_ONCE, get_len=lambda row: len(row[1]) or 1, strict=False):
+            try:
+                self._annotate(batch)
+                failed = False
+            except Exception:
+                failed = True
+            docs = [doc for doc, _ in batch]
+            # One by one, to find which.
+            yield from super().pipe(docs) if failed else docs
+
+    def _rows(self, docs: Iterable[Doc]) -> Iterator[tuple[Doc, list[Any]]]:
         predictor: Any = self.task.predictor
-        docs, ahead = tee(stream)
-        results = predictor.results(((doc.text,), predictor.lines_of(_sentences(doc))) for doc in ahead)
-        for doc, result in zip(docs, results, strict=True):
+        return ((doc, predictor.lines_of(_sentences(doc))) for doc in docs)
+
+    def _annotate(self, rows: Sequence[tuple[Doc, list[Any]]]) -> None:
+        results = self.task.predictor.results(((doc.text,), lines) for doc, lines in rows)
+        for (doc, _), result in zip(rows, list(results), strict=True):
             self.annotate(doc, result)
-            yield doc
 
     def annotate(self, doc: Doc, result: Any) -> None:
         """Adds a plain result, which has the characters of the document."""
@@ -94,17 +139,23 @@ class TaskComponent(FilesAsBytes):
 
 
 class NerComponent(TaskComponent):
-    """Sets `doc.ents`, each with `ent._.probability`, and keeps entities that are already set, as spaCy's `ner`."""
+    """
+    Sets `doc.ents`, each with `ent._.probability`, and keeps entities that are already set, and tokens that must
+    not be entities (`doc.set_ents(blocked=...)`), as spaCy's `ner`.
+    """
+
+    reads = "elmo_ner"
 
     def annotate(self, doc: Doc, result: Any) -> None:
         entities = list(doc.ents)
-        taken = set(chain.from_iterable(range(entity.start, entity.end) for entity in entities))
+        blocked = [doc[token.i : token.i + 1] for token in doc if token.ent_iob_ == "B" and not token.ent_type]
+        taken = set(chain.from_iterable(range(span.start, span.end) for span in [*entities, *blocked]))
         for entity in result:
-            span = _span(doc, entity, entity["label"])
+            span = _span(doc, entity["start"], entity["end"], entity["label"])
             if taken.isdisjoint(range(span.start, span.end)):
                 span._.probability = entity["probability"]
                 entities.append(span)
-        doc.ents = entities
+        doc.set_ents(entities, blocked=blocked)
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
         return Scorer.score_spans(examples, "ents", has_annotation=lambda doc: doc.has_annotation("ENT_IOB"))
@@ -112,6 +163,8 @@ class NerComponent(TaskComponent):
 
 class PosComponent(TaskComponent):
     """Sets `token.tag_`, and `token.pos_` if the tag is a universal one. White space gets spaCy's `_SP`, `SPACE`."""
+
+    reads, sets = "elmo_pos", "token.tag_"
 
     def annotate(self, doc: Doc, result: Any) -> None:
         labels = iter(result)
@@ -127,6 +180,8 @@ class PosComponent(TaskComponent):
 
 class SstComponent(TaskComponent):
     """Sets `doc.cats`, the probabilities of `"1"` to `"5"` stars."""
+
+    reads, sets = "elmo_sst", "doc.cats"
 
     def annotate(self, doc: Doc, result: Any) -> None:
         doc.cats |= {str(stars): probability for stars, probability in result["probabilities"].items()}
@@ -147,44 +202,85 @@ class Predicate(NamedTuple):
 class SrlComponent(TaskComponent):
     """Sets `doc.spans["srl_predicates_1"]` and so on, the roles of each verb, and `doc._.predicates` from them."""
 
+    reads, sets = "elmo_srl", "doc._.predicates"
+
     def annotate(self, doc: Doc, result: Any) -> None:
-        groups = [[_span(doc, role, role["label"]) for role in predicate["roles"]] for predicate in result]
-        for group, predicate in zip(_set_groups(doc, _PREDICATES, groups), result, strict=True):
-            # The model may label a different word with V.
-            group.attrs["verb"] = {"start": predicate["start"], "end": predicate["end"]}
+        # The model may label a different word with V.
+        _set_groups(doc, _PREDICATES, [(predicate["start"], predicate["roles"]) for predicate in result])
 
 
 class CorefComponent(TaskComponent):
     """
-    Sets `doc.spans["coref_clusters_1"]` and so on, the mentions of each chain with its number as their label,
-    and `doc._.resolved`, the text with pronouns replaced.
+    Sets `doc.spans["coref_clusters_1"]` and so on, the mentions of each chain with its number as their label;
+    `doc._.chains`, lists of these mentions; and `doc._.resolved`, the text with pronouns replaced.
     """
 
+    reads, sets = "elmo_coref", "doc._.resolved"
+
     def annotate(self, doc: Doc, result: Any) -> None:
-        chains = enumerate(result["chains"], start=1)
-        _set_groups(doc, _CLUSTERS, [[_span(doc, mention, str(n)) for mention in chain] for n, chain in chains])
+        groups = [
+            (mentions[0]["start"], [mention | {"label": str(number)} for mention in mentions])
+            for number, mentions in enumerate(result["chains"], start=1)
+        ]
+        _set_groups(doc, _CLUSTERS, groups)
         doc._.resolved = result["resolved"]
+
+
+class _TextSpans(SpanGroup):
+    """A group of spans that finds them by their characters: spaCy does not renumber tokens in groups after a merge."""
+
+    def __iter__(self) -> Iterator[Span]:
+        return (span for span, _ in _spans_in(self))
+
+    def __getitem__(self, index: int) -> Span:
+        return list(self)[index]
+
+    def to_bytes(self) -> bytes:
+        return SpanGroup(self.doc, name=self.name, attrs=self.attrs, spans=list(self)).to_bytes()
+
+
+def _spans_in(group: SpanGroup) -> Iterator[tuple[Span, int | None]]:
+    """The spans of a group, and where what they belong to begins: their verb, or the first mention of their chain."""
+    for packed in srsly.msgpack_loads(SpanGroup.to_bytes(group))["spans"]:
+        id_, kb_id, label, _, _, start, end = _SPAN.unpack(packed)
+        span = _span(group.doc, start, end, label, kb_id=kb_id, span_id=id_)
+        yield span, start - int(span.id_) if span.id_ else None
+
+
+def _groups(doc: Doc, prefix: str) -> list[tuple[int | None, list[Span]]]:
+    """
+    The spans of each predicate or chain in the order of the text. `Doc.from_docs` joins the first ones of all
+    documents in one group, and so on.
+    """
+    found: dict[tuple[str, int | None], list[Span]] = {}
+    for key, group in doc.spans.items():
+        for span, start in _spans_in(group) if key.startswith(prefix) else ():
+            found.setdefault((key, start), []).append(span)
+    groups = [(start, spans) for (_, start), spans in found.items()]
+    return sorted(groups, key=lambda each: each[1][0].start_char if each[0] is None else each[0])
 
 
 def _predicates(doc: Doc) -> list[Predicate]:
     found = []
-    for group in (group for key, group in doc.spans.items() if key.startswith(_PREDICATES)):
-        # By their characters, because spaCy does not renumber the tokens of groups when it merges tokens.
-        roles = [_span(doc, {"start": role.start_char, "end": role.end_char}, role.label_) for role in group]
-        found.append(Predicate(_span(doc, group.attrs["verb"], "V"), roles))
+    for start, roles in _groups(doc, _PREDICATES):
+        if start is None:
+            # Of `Doc.from_json`, which keeps no ids.
+            start = next((role for role in roles if role.label_ == "V"), roles[0]).start_char
+        found.append(Predicate(_span(doc, start, start + 1, "V"), roles))
     return found
 
 
 # spaCy imports this module with the first pipeline, so documents from files have these attributes, too.
 Span.set_extension("probability", default=None, force=True)
 Doc.set_extension("predicates", getter=_predicates, force=True)
+Doc.set_extension("chains", getter=lambda doc: [spans for _, spans in _groups(doc, _CLUSTERS)], force=True)
 Doc.set_extension("resolved", default=None, force=True)
 Doc.set_extension("results", default={}, force=True)
 
 for _name, _model, _class, _assigns in (
     ("elmo_ner", "ner", NerComponent, ["doc.ents", "token.ent_iob", "token.ent_type", "span._.probability"]),
     ("elmo_srl", "srl", SrlComponent, ["doc.spans", "doc._.predicates"]),
-    ("elmo_coref", "coref", CorefComponent, ["doc.spans", "doc._.resolved"]),
+    ("elmo_coref", "coref", CorefComponent, ["doc.spans", "doc._.chains", "doc._.resolved"]),
     ("elmo_sst", "sst", SstComponent, ["doc.cats"]),
     # No trained model of these is included.
     ("elmo_pos", None, PosComponent, ["token.tag", "token.pos"]),
@@ -195,16 +291,21 @@ for _name, _model, _class, _assigns in (
     Language.factory(_name, assigns=_assigns, default_config=_config, func=_class)
 
 
-def _set_groups(doc: Doc, prefix: str, groups: list[list[Span]]) -> list[SpanGroup]:
-    """Replaces the numbered groups of spans with a prefix."""
+def _set_groups(doc: Doc, prefix: str, groups: list[tuple[int, list[dict[str, Any]]]]) -> None:
+    """Replaces the numbered groups of spans with a prefix. The ids of spans are their distances to a character."""
     for key in [key for key in doc.spans if key.startswith(prefix)]:
         del doc.spans[key]
-    doc.spans.update({f"{prefix}{number}": spans for number, spans in enumerate(groups, start=1)})
-    return [doc.spans[key] for key in doc.spans if key.startswith(prefix)]
+    for number, (start, places) in enumerate(groups, start=1):
+        spans = []
+        for place in places:
+            span = _span(doc, place["start"], place["end"], place["label"])
+            span.id_ = str(span.start_char - start)
+            spans.append(span)
+        doc.spans[f"{prefix}{number}"] = _TextSpans(doc, name=f"{prefix}{number}", spans=spans)
 
 
-def _span(doc: Doc, place: dict[str, Any], label: str) -> Span:
-    span = doc.char_span(place["start"], place["end"], label=label, alignment_mode="expand")
+def _span(doc: Doc, start: int, end: int, label: str | int, **ids: int) -> Span:
+    span = doc.char_span(start, end, label=label, alignment_mode="expand", **ids)
     assert span is not None
     return span
 

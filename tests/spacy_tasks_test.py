@@ -5,7 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 import spacy
@@ -15,6 +18,7 @@ from spacy.training import Example
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.bilm import Bilm
+from elmo_tasks.files.archives import unpack
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.spacy_tasks import Predicate
 from elmo_tasks.text import Word
@@ -61,6 +65,10 @@ def answers(doc: Doc) -> dict:
 
 def places(spans) -> list[tuple]:
     return [(span.start_char, span.end_char, span.label_) for span in spans]
+
+
+def found_in(doc: Doc) -> list[list[tuple]]:
+    return [places([verb, *roles]) for verb, roles in doc._.predicates] + list(map(places, doc._.chains))
 
 
 def plain(task: TrainedTask, doc: Doc):
@@ -124,6 +132,37 @@ class TestAnnotations:
             retokenizer.merge(doc[0:2])
         assert [predicate.verb.text for predicate in doc._.predicates] == verbs == ["is", "closed"]
 
+    @pytest.mark.parametrize("is_read", [False, True])
+    def test_tokens_may_be_merged_and_split_later(self, nlp, is_read):
+        doc = nlp(TEXTS[0])
+        if is_read:
+            doc = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+        before = found_in(doc)
+        with doc.retokenize() as retokenizer:
+            retokenizer.merge(doc[0:3])
+            retokenizer.merge(doc[9:11])
+            retokenizer.split(doc[14], ["car", "ried"], heads=[doc[13], doc[13]])
+        assert [token.text for token in doc][:1] == ["Ann met Bob"]
+        expected = [[doc.char_span(*place, alignment_mode="expand") for *place, _ in spans] for spans in before]
+        assert found_in(doc) == [
+            [(span.start_char, span.end_char, label) for span, (*_, label) in zip(spans, old, strict=True)]
+            for spans, old in zip(expected, before, strict=True)
+        ]
+        if not is_read:
+            assert places(doc.spans["srl_predicates_1"]) == found_in(doc)[0][1:]
+            assert doc.spans["srl_predicates_1"][-1].end_char == found_in(doc)[0][-1][1]
+            assert found_in(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == found_in(doc)
+
+    def test_documents_that_others_make_keep_predicates_and_chains_apart(self, nlp):
+        docs = [nlp(TEXTS[0]), nlp(TEXTS[3]), nlp(TEXTS[0])]
+        with pytest.warns(UserWarning, match="resolved"):
+            joined = Doc.from_docs(docs)
+        for attribute in ("predicates", "chains"):
+            single = [getattr(doc._, attribute) for doc in docs]
+            assert str(getattr(joined._, attribute)) == str([*single[0], *single[1], *single[2]])
+            read = Doc(nlp.vocab).from_json(docs[0].to_json())
+            assert str(getattr(read._, attribute)) == str(single[0]) != "[]"
+
     def test_entities_that_are_set_are_kept(self, archives, nlp):
         (first, *others) = answers(nlp(TEXTS[0]))["ents"]
         doc = nlp.make_doc(TEXTS[0])
@@ -131,6 +170,14 @@ class TestAnnotations:
         kept = nlp.get_pipe("elmo_ner")(doc).ents
         assert kept[0].label_ == "MINE"
         assert places(kept[1:]) == [place[:3] for place in others]
+
+    def test_blocked_tokens_are_no_entities(self, nlp):
+        (first, *others) = answers(nlp(TEXTS[0]))["ents"]
+        doc = nlp.make_doc(TEXTS[0])
+        doc.set_ents([], blocked=[doc.char_span(*first[:2])], default="missing")
+        kept = nlp.get_pipe("elmo_ner")(doc)
+        assert places(kept.ents) == [place[:3] for place in others]
+        assert [token.ent_iob_ for token in doc.char_span(*first[:2])] == ["B"] * len(doc.char_span(*first[:2]))
 
     def test_a_second_time_replaces_the_first(self, nlp):
         doc = nlp(TEXTS[0])
@@ -155,6 +202,20 @@ class TestPipe:
             multiprocessing.set_start_method(before, force=True)
         assert found == [answers(nlp(text)) for text in TEXTS] * 2
 
+    def test_the_error_handler_gets_only_the_bad_document(self, archives):
+        for nlp in (pipeline(archives, ["srl"]), pipeline(archives, ["ner"])):
+            docs = [nlp.make_doc(TEXTS[0]), Doc(nlp.vocab, words=["Ann", "<S>", "."]), nlp.make_doc(TEXTS[3])]
+            with pytest.raises(ValueError, match="<S>"):
+                list(nlp.pipe(doc.copy() for doc in docs))
+            bad: list = []
+            nlp.set_error_handler(
+                lambda name, component, failed, error, bad=bad: bad.append((name, failed, str(error)))
+            )
+            found = list(nlp.pipe(doc.copy() for doc in docs))
+            assert list(map(answers, found)) == [answers(nlp(TEXTS[0])), answers(nlp(TEXTS[3]))]
+            ((name, (doc,), message),) = bad
+            assert (name, doc[1].text) == (nlp.pipe_names[0], "<S>") and "<S>" in message
+
     def test_components_can_be_switched_off(self, nlp):
         with nlp.select_pipes(enable=["elmo_sst"]):
             doc = nlp(TEXTS[0])
@@ -172,6 +233,46 @@ class TestPipe:
         doc = nlp("Anna met Tim Cook in Berlin.")
         assert [span.label_ for span in doc.ents] == ["person", "person", "location"]
         assert n_bilms() <= before + 1
+
+
+TITLES = {
+    **{"ner": "named entities", "srl": "semantic roles", "coref": "coreference", "sst": "sentiment"},
+    **{"pos": "parts of speech", "snli": "entailment", "squad": "questions", "task": "single texts"},
+}
+
+
+class TestModels:
+    @pytest.mark.parametrize("component", [*TASKS, "task"])
+    def test_a_component_takes_models_of_its_task(self, archive, archives, tmp_path, component):
+        models = archives | {task: archive(task, "none", 3) for task in ("snli", "squad")}
+        for task, model in models.items():
+            nlp, is_pair = spacy.blank("en"), task in ("snli", "squad")
+            # An archive, a folder, and a model that exists only when the component is used.
+            unpack(model, tmp_path / task)
+            late = tmp_path / f"{task}.tar.gz"
+            adds = [
+                partial(nlp.add_pipe, f"elmo_{component}", name=f"my_{number}", config={"model": str(path)})
+                for number, path in enumerate((model, tmp_path / task, late))
+            ]
+            adds[2]()
+            shutil.copyfile(model, late)
+            if task == component or (component == "task" and not is_pair):
+                assert [add() for add in adds[:2]] and nlp("Ann met Bob.")
+                continue
+            for number, use in enumerate((*adds[:2], partial(nlp, "Ann met Bob."))):
+                expected = f"my_{number} needs a model of {TITLES[component]}, got .*{task}.* \\({TITLES[task]}\\)"
+                with pytest.raises(ValueError, match=expected):
+                    use()
+
+    def test_two_components_that_replace_each_other_are_reported(self, archives):
+        for task in TASKS:
+            nlp = pipeline(archives, [task])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                nlp.add_pipe(f"elmo_{task}", name="second", config={"model": str(archives[task])})
+            assert [str(each.message) for each in caught if "'second'" in str(each.message)] == (
+                [] if task == "ner" else [ANY]
+            )
 
 
 class TestFiles:

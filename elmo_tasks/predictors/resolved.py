@@ -50,7 +50,7 @@ def resolved_text(
     replaced: list[tuple[_Mention, list[_Mention]]] = []
     unclear: set[int] = set()
     for each in chains:
-        mentions = [_Mention(*span, *place.values()) for span, place in each]
+        mentions = [_Mention(first, last, *place.values()) for (first, last), place in each]
         heads = [mention for mention in mentions if _is_head(mention.words_in(words))]
         pronouns = [mention for mention in mentions if mention.text.lower() in _PERSONAL | _POSSESSIVE]
         replaced += ((pronoun, heads) for pronoun in pronouns if heads)

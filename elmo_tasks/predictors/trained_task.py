@@ -1,14 +1,20 @@
 """A trained model for people who think in texts: a text in, plain results out."""
 
 import json
+import os
 import shutil
+import tarfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
+from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from allennlp.models import load_archive
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import import_module_and_submodules
+from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 from tqdm import tqdm
 
@@ -17,10 +23,12 @@ from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.shipped import MODELS
+from elmo_tasks.text import readable
 from elmo_tasks.vectors.elmo import CARD_FIELDS
 from elmo_tasks.vectors.trained_models import trained_model
 
-__all__ = ["TrainedTask"]
+__all__ = ["TrainedTask", "predictor_of"]
 
 _CARD = """# {title}
 
@@ -34,6 +42,8 @@ print(task({texts}))
 ```
 """
 
+# Packages with classes of one's own, for every program that uses a trained task.
+_PACKAGES = "ELMO_TASKS_PACKAGES"
 # Shorter lists get no progress bar.
 _MANY = 32
 
@@ -52,7 +62,7 @@ class TrainedTask:
     model
         The name of a model in `models/`; an archive, the folder of a run, or the address of an archive; or
         `org/name` on the Hugging Face hub. Your own model works, too, if its `default_predictor` is one of
-        this package, or a subclass.
+        this package, or a subclass. Its classes are in a plugin, or in a package that `ELMO_TASKS_PACKAGES` names.
     language
         spaCy's code for the rules that split a text into words.
     """
@@ -61,7 +71,15 @@ class TrainedTask:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
         self._language = language
-        archive = load_archive(str(self.path))
+        _import_packages()
+        try:
+            archive = load_archive(str(self.path))
+        except ConfigurationError as error:
+            if "is not a registered name" in str(error):
+                error.message += f" For your own classes, set {_PACKAGES} to the package that registers them."
+            raise
+        # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.
+        archive.model.float()
         name = archive.model.default_predictor
         if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
             found = type(archive.model).__name__
@@ -88,7 +106,8 @@ class TrainedTask:
 
     def stream(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[Any]:
         """The results for many inputs, each a tuple of the task's texts, as they come."""
-        return self.predictor.results((texts, self.predictor.lines(*texts)) for texts in inputs)
+        read = (tuple(map(readable, texts)) for texts in inputs)
+        return self.predictor.results((texts, self.predictor.lines(*texts)) for texts in read)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """
@@ -137,6 +156,33 @@ class TrainedTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _loaded, (type(self), fspath(self.path.absolute()), self._language)
+
+
+def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
+    """The class of a model's predictor, from its config. `None`: the model is not a local file, or not registered."""
+    # Registers the models.
+    import_module("elmo_tasks.models")
+    _import_packages()
+    name = fspath(model)
+    for path in (MODELS / name.removeprefix("models/"), Path(name).expanduser()):
+        with suppress(ConfigurationError, KeyError, OSError, StopIteration, tarfile.TarError, TypeError, ValueError):
+            predictor = Model.by_name(_config_in(path)["model"]["type"]).default_predictor
+            return None if predictor is None else Predictor.by_name(predictor)
+    return None
+
+
+def _config_in(path: Path) -> Any:
+    if path.is_dir():
+        return json.loads((path / "config.json").read_text("utf-8"))
+    with tarfile.open(path) as archive:
+        # AllenNLP writes the config first, so the weights are not read.
+        content: Any = archive.extractfile(next(member for member in archive if member.name == "config.json"))
+        return json.load(content)
+
+
+def _import_packages() -> None:
+    for package in os.environ.get(_PACKAGES, "").replace(",", " ").split():
+        import_module_and_submodules(package)
 
 
 @lru_cache(maxsize=8)

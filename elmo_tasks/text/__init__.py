@@ -1,6 +1,6 @@
 """From bytes to words, in this order: `bytes`, `lines`, `normal`, `words`, `sentences`; `formats` reads files."""
 
-from elmo_tasks.text.normal import in_nfc
+from elmo_tasks.text.normal import in_nfc, readable
 from elmo_tasks.text.sentences import (
     MAX_SENTENCE_WORDS,
     located_sentences,
@@ -11,4 +11,5 @@ from elmo_tasks.text.sentences import (
 from elmo_tasks.text.words import BOUNDARIES, TREEBANK_WORDS, Tokenizer, Word, as_words, located_words, words_of_text
 
 __all__ = ["BOUNDARIES", "MAX_SENTENCE_WORDS", "TREEBANK_WORDS", "Tokenizer", "Word", "as_words", "in_nfc"]
-__all__ += ["located_sentences", "located_words", "pieces", "sentences_of_text", "sentences_of_words", "words_of_text"]
+__all__ += ["located_sentences", "located_words", "pieces", "readable", "sentences_of_text", "sentences_of_words"]
+__all__ += ["words_of_text"]

@@ -9,20 +9,24 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-__all__ = ["in_nfc", "origins"]
+__all__ = ["in_nfc", "origins", "readable"]
 
 # NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an unknown character.
 _UNKNOWN = re.compile("[\0\ud800-\udfff]")
 _RUN = re.compile(r"\s+|\S+")
 
 
-def in_nfc(text: str) -> str:
-    """A text in NFC, with U+FFFD for NUL and for lone surrogates, such as half an emoji."""
+def readable(text: str) -> str:
+    """A text with U+FFFD for NUL and for lone surrogates, such as half an emoji, and with as many characters."""
     # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
     text = str(text)
-    if text.isascii() and "\0" not in text:
-        return text
-    return unicodedata.normalize("NFC", _UNKNOWN.sub("\ufffd", text))
+    return text if text.isascii() and "\0" not in text else _UNKNOWN.sub("\ufffd", text)
+
+
+def in_nfc(text: str) -> str:
+    """A text in NFC, and `readable`."""
+    text = readable(text)
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def origins(text: str) -> list[int]:

@@ -1,13 +1,19 @@
 import copy
+import json
 import pickle
 from multiprocessing import get_context
 
 import pandas as pd
 import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.nn.util import get_text_field_mask
 from joblib import Parallel, delayed
 
 from elmo_tasks import TrainedTask
+from elmo_tasks.files.archives import unpack
+from elmo_tasks.predictors.sentence import NerPredictor
+from elmo_tasks.predictors.trained_task import predictor_of
 
 # Two paragraphs; the second sentence is in NFD, with more characters than its words in NFC.
 TEXT = "Ann met Rene\u0301 in Rome. He  was tired.\n\nThe old man sings: he beat Chelsea."
@@ -53,6 +59,18 @@ class TestAllTasks:
         assert rounded(first) == rounded(third) == rounded(single) and second == empty
         assert trained[task](*[[]] * len(TEXTS[task])) == []
 
+    def test_half_an_emoji_is_an_unknown_character(self, trained, task):
+        halved, unknown = ([text.replace("Ann", f"Ann {c}") for text in TEXTS[task]] for c in ("\ud83d", "\ufffd"))
+        assert trained[task](*halved) == trained[task](*unknown)
+
+    def test_results_do_not_depend_on_the_default_type(self, trained, task):
+        expected = trained[task](*TEXTS[task])
+        torch.set_default_dtype(torch.float64)
+        try:
+            assert TrainedTask(trained[task].path)(*TEXTS[task]) == expected
+        finally:
+            torch.set_default_dtype(torch.float32)
+
 
 def rounded(result):
     """The padding of a batch may change the last digits."""
@@ -95,6 +113,24 @@ class TestInputs:
     def test_other_inputs_are_errors(self, trained, task, given, message):
         with pytest.raises((TypeError, ValueError), match=message):
             trained[task](*given)
+
+
+class TestOwnClasses:
+    def test_a_variable_names_their_package(self, trained, tmp_path, monkeypatch):
+        code = "from elmo_tasks.models import NerTagger\n@NerTagger.register('tiny_ner')\nclass Tiny(NerTagger): pass\n"
+        (tmp_path / "tiny_package.py").write_text(code)
+        unpack(trained["ner"].path, tmp_path / "model")
+        config = tmp_path / "model" / "config.json"
+        content = json.loads(config.read_text())
+        content["model"]["type"] = "tiny_ner"
+        config.write_text(json.dumps(content))
+        monkeypatch.syspath_prepend(tmp_path)
+        assert predictor_of(config.parent) is None
+        with pytest.raises(ConfigurationError, match=r"tiny_ner.* ELMO_TASKS_PACKAGES"):
+            TrainedTask(config.parent)
+        monkeypatch.setenv("ELMO_TASKS_PACKAGES", "tiny_package, tiny_package")
+        assert predictor_of(config.parent) is NerPredictor
+        assert TrainedTask(config.parent)(TEXT) == trained["ner"](TEXT)
 
 
 class TestCopies:
