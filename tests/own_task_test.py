@@ -1,6 +1,7 @@
 """A task in a user's folder: trained, used and shown without a change in the package."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,6 @@ pytestmark = pytest.mark.weekly
 PROGRAM = """
 import json, sys
 from pathlib import Path
-import questions
 import spacy
 from elmo_tasks import TrainedTask
 
@@ -40,7 +40,12 @@ def test_a_task_of_ones_own(tmp_path: Path):
     train = ["-m", "allennlp", "train", "questions.jsonnet", "-s", "run", "--include-package", "questions"]
     subprocess.run([sys.executable, *train], cwd=folder, check=True)
     found = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "run/model.tar.gz"], cwd=folder, check=True, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM, "run/model.tar.gz"],
+        cwd=folder,
+        env=os.environ | {"ELMO_TASKS_PACKAGES": "questions"},
+        check=True,
+        capture_output=True,
+        text=True,
     )
     name, (question, statement, empty), in_spacy, shown = json.loads(found.stdout.splitlines()[-1])
     assert name == "questions" and empty == {}

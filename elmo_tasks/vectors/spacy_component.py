@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from spacy.language import Language
+from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.text import as_words
 from elmo_tasks.vectors.batching import embed_groups
 from elmo_tasks.vectors.elmo import Precision, VectorOptions
 from elmo_tasks.vectors.layers import Layers, Pool, pooled_words
@@ -21,7 +23,7 @@ __all__ = ["ElmoComponent"]
 _KEY = ("._.", "elmo", None, None)
 
 
-class ElmoComponent(PipelineBilm):
+class ElmoComponent(PipelineBilm, Pipe):
     """
     Sets `token._.elmo`, `span._.elmo` and `doc._.elmo` in the documents of a pipeline. The vectors are in
     `doc.user_data`, which spaCy copies, writes to files and sends between processes.
@@ -75,17 +77,23 @@ class ElmoComponent(PipelineBilm):
             warnings.warn("a pipeline with two components 'elmo': '._.elmo' has the vectors of the last", stacklevel=2)
 
     def __call__(self, doc: Doc) -> Doc:
-        return next(self.pipe([doc]))
+        return next(self.pipe([doc]), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
         """
         Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy
         passes, is ignored. About eight batches of `batch_tokens` and one document are in memory.
         """
-        groups = ((doc, sentences_in(doc)) for doc in stream)
-        for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._options), groups):
+        for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._options), self._groups(stream)):
             self._keep(doc, vectors)
             yield doc
+
+    def _groups(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, list[list[str]]]]:
+        for doc in stream:
+            try:
+                yield doc, list(map(as_words, sentences_in(doc)))
+            except ValueError as error:
+                self.get_error_handler()(self.name, self, [doc], error)
 
     def _keep(self, doc: Doc, words: np.ndarray) -> None:
         user_data: dict[Any, Any] = doc.user_data

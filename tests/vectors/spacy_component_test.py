@@ -92,6 +92,13 @@ class TestPipe:
             assert doc.text == text
             np.testing.assert_allclose(doc._.elmo, nlp(text)._.elmo, rtol=0, atol=1e-6)
 
+    def test_the_error_handler_gets_only_the_bad_document(self):
+        nlp, bad = pipeline("small-open"), []
+        nlp.set_error_handler(lambda name, component, docs, error: bad.append((name, [doc.text for doc in docs])))
+        found = list(nlp.pipe(["Ann sang.", Doc(nlp.vocab, words=["Ann", "<S>"]), "Bob sang."]))
+        assert [(doc.text, doc._.elmo.any()) for doc in found] == [("Ann sang.", True), ("Bob sang.", True)]
+        assert bad == [("elmo", ["Ann <S> "])]
+
 
 class TestWhereTheVectorsAre:
     def test_a_document_from_a_file_has_its_vectors(self):
