@@ -70,11 +70,11 @@ class TaskComponent(FilesAsBytes, Pipe):
         self.name = name
         self.model = model
         self.save_weights = save_weights
-        self._check(predictor_of(model))
+        self._accept(predictor_of(model))
         if self.sets and nlp is not None and any(type(component) is type(self) for _, component in nlp.pipeline):
             warnings.warn(f"a pipeline with two components like '{name}': {self.sets} is of the last", stacklevel=2)
 
-    def _check(self, predictor: Any) -> None:
+    def _accept(self, predictor: Any) -> None:
         """`None`: a model that is known only when it is loaded."""
         from allennlp.predictors import Predictor
 
@@ -88,7 +88,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         if self._task is None:
             task = self._class(self.model)
-            self._check(type(task.predictor))
+            self._accept(type(task.predictor))
             self._task = task
         return self._task
 

@@ -93,7 +93,7 @@ class TestPipe:
             np.testing.assert_allclose(doc._.elmo, nlp(text)._.elmo, rtol=0, atol=1e-6)
 
     def test_the_error_handler_gets_only_the_bad_document(self):
-        nlp, bad = pipeline("small-open"), []
+        nlp, bad = pipeline(TINY), []
         nlp.set_error_handler(lambda name, component, docs, error: bad.append((name, [doc.text for doc in docs])))
         found = list(nlp.pipe(["Ann sang.", Doc(nlp.vocab, words=["Ann", "<S>"]), "Bob sang."]))
         assert [(doc.text, doc._.elmo.any()) for doc in found] == [("Ann sang.", True), ("Bob sang.", True)]

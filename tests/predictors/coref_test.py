@@ -2,8 +2,8 @@ import re
 
 import pytest
 
+from elmo_tasks.predictors.coref import resolved_text
 from elmo_tasks.predictors.parts_of_speech import PosTagger
-from elmo_tasks.predictors.resolved import resolved_text
 from elmo_tasks.text import located_sentences
 
 # Mentions are marked with the number of their chain.
