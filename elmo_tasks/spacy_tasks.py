@@ -32,6 +32,8 @@ _SENTENCES_AT_ONCE = 64
 # A span in the bytes of spaCy's groups: its id, the id of a knowledge base, the label, tokens and characters.
 _SPAN = struct.Struct(">QQQllll")
 _SENTENCE_RULE = Sentencizer()
+# The first character, and the one after the last.
+_Place = tuple[int, int]
 
 
 class TaskComponent(FilesAsBytes, Pipe):
@@ -151,7 +153,7 @@ class NerComponent(TaskComponent):
         blocked = [doc[token.i : token.i + 1] for token in doc if token.ent_iob_ == "B" and not token.ent_type]
         taken = set(chain.from_iterable(range(span.start, span.end) for span in [*entities, *blocked]))
         for entity in result:
-            span = _span(doc, entity["start"], entity["end"], entity["label"])
+            span = _span(doc, (entity["start"], entity["end"]), entity["label"])
             if taken.isdisjoint(range(span.start, span.end)):
                 span._.probability = entity["probability"]
                 entities.append(span)
@@ -205,8 +207,7 @@ class SrlComponent(TaskComponent):
     reads, sets = "elmo_srl", "doc._.predicates"
 
     def annotate(self, doc: Doc, result: Any) -> None:
-        # The model may label a different word with V.
-        _set_groups(doc, _PREDICATES, [(predicate["start"], predicate["roles"]) for predicate in result])
+        _set_groups(doc, _PREDICATES, [(predicate, predicate["roles"]) for predicate in result])
 
 
 class CorefComponent(TaskComponent):
@@ -219,7 +220,7 @@ class CorefComponent(TaskComponent):
 
     def annotate(self, doc: Doc, result: Any) -> None:
         groups = [
-            (mentions[0]["start"], [mention | {"label": str(number)} for mention in mentions])
+            (mentions[0], [mention | {"label": str(number)} for mention in mentions])
             for number, mentions in enumerate(result["chains"], start=1)
         ]
         _set_groups(doc, _CLUSTERS, groups)
@@ -239,34 +240,33 @@ class _TextSpans(SpanGroup):
         return SpanGroup(self.doc, name=self.name, attrs=self.attrs, spans=list(self)).to_bytes()
 
 
-def _spans_in(group: SpanGroup) -> Iterator[tuple[Span, int | None]]:
-    """The spans of a group, and where what they belong to begins: their verb, or the first mention of their chain."""
+def _spans_in(group: SpanGroup) -> Iterator[tuple[Span, _Place | None]]:
+    """The spans of a group, and the place of what they belong to: their verb, or the first mention of their chain."""
     for packed in srsly.msgpack_loads(SpanGroup.to_bytes(group))["spans"]:
         id_, kb_id, label, _, _, start, end = _SPAN.unpack(packed)
-        span = _span(group.doc, start, end, label, kb_id=kb_id, span_id=id_)
-        yield span, start - int(span.id_) if span.id_ else None
+        span = _span(group.doc, (start, end), label, kb_id=kb_id, span_id=id_)
+        distance, _, length = span.id_.partition(":")
+        yield span, (start - int(distance), start - int(distance) + int(length)) if length else None
 
 
-def _groups(doc: Doc, prefix: str) -> list[tuple[int | None, list[Span]]]:
+def _groups(doc: Doc, prefix: str) -> list[tuple[_Place | None, list[Span]]]:
     """
     The spans of each predicate or chain in the order of the text. `Doc.from_docs` joins the first ones of all
-    documents in one group, and so on.
+    documents in one group, and so on; `Doc.from_json` keeps no places of verbs.
     """
-    found: dict[tuple[str, int | None], list[Span]] = {}
+    found: dict[tuple[str, _Place | None], list[Span]] = {}
     for key, group in doc.spans.items():
-        for span, start in _spans_in(group) if key.startswith(prefix) else ():
-            found.setdefault((key, start), []).append(span)
-    groups = [(start, spans) for (_, start), spans in found.items()]
-    return sorted(groups, key=lambda each: each[1][0].start_char if each[0] is None else each[0])
+        for span, place in _spans_in(group) if key.startswith(prefix) else ():
+            found.setdefault((key, place), []).append(span)
+    return sorted(((place, spans) for (_, place), spans in found.items()), key=lambda each: each[0] or (0, 0))
 
 
 def _predicates(doc: Doc) -> list[Predicate]:
     found = []
-    for start, roles in _groups(doc, _PREDICATES):
-        if start is None:
-            # Of `Doc.from_json`, which keeps no ids.
-            start = next((role for role in roles if role.label_ == "V"), roles[0]).start_char
-        found.append(Predicate(_span(doc, start, start + 1, "V"), roles))
+    for place, roles in _groups(doc, _PREDICATES):
+        verb = next((role for role in roles if role.label_ == "V"), roles[0])
+        # The model may label a different word with V.
+        found.append(Predicate(_span(doc, place or (verb.start_char, verb.end_char), "V"), roles))
     return found
 
 
@@ -291,21 +291,23 @@ for _name, _model, _class, _assigns in (
     Language.factory(_name, assigns=_assigns, default_config=_config, func=_class)
 
 
-def _set_groups(doc: Doc, prefix: str, groups: list[tuple[int, list[dict[str, Any]]]]) -> None:
-    """Replaces the numbered groups of spans with a prefix. The ids of spans are their distances to a character."""
+def _set_groups(doc: Doc, prefix: str, groups: list[tuple[dict[str, Any], list[dict[str, Any]]]]) -> None:
+    """
+    Replaces the numbered groups of spans with a prefix. The id of a span is its distance to what it belongs to, and
+    the length of that: `Doc.from_docs` keeps ids, but not the attributes of groups.
+    """
     for key in [key for key in doc.spans if key.startswith(prefix)]:
         del doc.spans[key]
-    for number, (start, places) in enumerate(groups, start=1):
-        spans = []
-        for place in places:
-            span = _span(doc, place["start"], place["end"], place["label"])
-            span.id_ = str(span.start_char - start)
-            spans.append(span)
+    for number, (first, places) in enumerate(groups, start=1):
+        spans = [_span(doc, (place["start"], place["end"]), place["label"]) for place in places]
+        for span in spans:
+            span.id_ = f"{span.start_char - first['start']}:{first['end'] - first['start']}"
         doc.spans[f"{prefix}{number}"] = _TextSpans(doc, name=f"{prefix}{number}", spans=spans)
 
 
-def _span(doc: Doc, start: int, end: int, label: str | int, **ids: int) -> Span:
-    span = doc.char_span(start, end, label=label, alignment_mode="expand", **ids)
+def _span(doc: Doc, place: _Place, label: str | int, **ids: Any) -> Span:
+    """The tokens with these characters."""
+    span = doc.char_span(*place, label=label, alignment_mode="expand", **ids)
     assert span is not None
     return span
 

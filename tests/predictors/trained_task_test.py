@@ -117,7 +117,14 @@ class TestInputs:
 
 class TestOwnClasses:
     def test_a_variable_names_their_package(self, trained, tmp_path, monkeypatch):
-        code = "from elmo_tasks.models import NerTagger\n@NerTagger.register('tiny_ner')\nclass Tiny(NerTagger): pass\n"
+        code = """
+from allennlp.models import Model
+from elmo_tasks.models import NerTagger
+
+@Model.register("tiny_ner")
+class TinyTagger(NerTagger):
+    pass
+"""
         (tmp_path / "tiny_package.py").write_text(code)
         unpack(trained["ner"].path, tmp_path / "model")
         config = tmp_path / "model" / "config.json"
