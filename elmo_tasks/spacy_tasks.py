@@ -246,7 +246,8 @@ def _spans_in(group: SpanGroup) -> Iterator[tuple[Span, _Place | None]]:
         id_, kb_id, label, _, _, start, end = _SPAN.unpack(packed)
         span = _span(group.doc, (start, end), label, kb_id=kb_id, span_id=id_)
         distance, _, length = span.id_.partition(":")
-        yield span, (start - int(distance), start - int(distance) + int(length)) if length else None
+        place = (start - int(distance), start - int(distance) + int(length)) if length else None
+        yield _relative_to(place, span) if place else span, place
 
 
 def _groups(doc: Doc, prefix: str) -> list[tuple[_Place | None, list[Span]]]:
@@ -292,17 +293,20 @@ for _name, _model, _class, _assigns in (
 
 
 def _set_groups(doc: Doc, prefix: str, groups: list[tuple[dict[str, Any], list[dict[str, Any]]]]) -> None:
-    """
-    Replaces the numbered groups of spans with a prefix. The id of a span is its distance to what it belongs to, and
-    the length of that: `Doc.from_docs` keeps ids, but not the attributes of groups.
-    """
+    """Replaces the numbered groups with a prefix: for each, the place of what its spans belong to, and theirs."""
     for key in [key for key in doc.spans if key.startswith(prefix)]:
         del doc.spans[key]
     for number, (first, places) in enumerate(groups, start=1):
         spans = [_span(doc, (place["start"], place["end"]), place["label"]) for place in places]
-        for span in spans:
-            span.id_ = f"{span.start_char - first['start']}:{first['end'] - first['start']}"
+        spans = [_relative_to((first["start"], first["end"]), span) for span in spans]
         doc.spans[f"{prefix}{number}"] = _TextSpans(doc, name=f"{prefix}{number}", spans=spans)
+
+
+def _relative_to(place: _Place, span: Span) -> Span:
+    """Writes a place into the id of a span: `Doc.from_docs` keeps ids, but not the attributes of groups."""
+    start, end = place
+    span.id_ = f"{span.start_char - start}:{end - start}"
+    return span
 
 
 def _span(doc: Doc, place: _Place, label: str | int, **ids: Any) -> Span:
