@@ -24,24 +24,29 @@ from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["check_data", "config_variables", "evaluate_file", "strings_of"]
+__all__ = ["check_data", "config_variables", "evaluate_file", "missing_files", "strings_of"]
 
 logger = logging.getLogger(__name__)
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
+# Of a checkout: 40,000 words. A wheel has only those of the sample data.
+_OPEN_GLOVE = FIXTURES.parent / "data" / "open" / "glove" / _SHIPPED_GLOVE
 
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
     The variables with their values from the environment, or their defaults. An empty value counts as not set.
-    If the data folder has exactly one file in `glove/`, that file is the default of `ELMO_TASKS_GLOVE`.
+    `ELMO_TASKS_GLOVE` is the name of a file in `glove/` of the data folder, or a path. By default it is the only file
+    there; if there is none, the vectors that this package has.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
+    included = _OPEN_GLOVE if _OPEN_GLOVE.exists() else FIXTURES / "glove" / _SHIPPED_GLOVE
+    glove = str(included) if not files else files[0] if len(files) == 1 else _SHIPPED_GLOVE
     return {
         _DATA: data,
-        _GLOVE: os.path.expanduser(environ.get(_GLOVE) or (files[0] if len(files) == 1 else _SHIPPED_GLOVE)),
+        _GLOVE: os.path.expanduser(environ.get(_GLOVE) or glove),
         _BILM: os.path.expanduser(environ.get(_BILM) or DEFAULT_BILM),
         _LAYER: environ.get(_LAYER) or "1",
     }
@@ -123,17 +128,35 @@ def check_data(params: Params) -> None:
     in_root = isinstance(test, str) and test.startswith(f"{root}/")
     if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
         logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
-    # Folders are not checked, because they may be outputs, such as caches.
-    paths = [text for text in strings_of(params.as_dict(quiet=True)) if text.startswith(f"{root}/")]
-    for path in paths:
-        if not Path(path).suffix or _exists(path):
-            continue
+    config = params.as_dict(quiet=True)
+    for path in missing_files(config, root):
         hint = "copy it there, or set ELMO_TASKS_DATA to a different folder"
         if path.startswith(f"{root}/glove/"):
-            hint = f"`allennlp elmo-data glove` downloads GloVe; or set ELMO_TASKS_GLOVE to one of {_glove_files(root)}"
+            names = _glove_files(root)
+            hint = (
+                f"set ELMO_TASKS_GLOVE to one of {', '.join(names)}, or to a path"
+                if names
+                else (
+                    "set ELMO_TASKS_GLOVE to the path of a file of vectors; `allennlp elmo-data glove` downloads GloVe"
+                )
+            )
         raise ConfigurationError(f"{path} does not exist: {hint}")
-    if paths and not os.environ.get("ELMO_TASKS_DATA"):
+    if str(FIXTURES / "glove") in "\n".join(strings_of(config)) and root != str(FIXTURES):
+        logger.warning(
+            "%s has no glove/: using the word vectors of the sample data, which lack most words and so cost accuracy; "
+            "set ELMO_TASKS_GLOVE to the path of a file of vectors",
+            root,
+        )
+    in_data = any(text.startswith(f"{root}/") for text in strings_of(config))
+    if in_data and not os.environ.get("ELMO_TASKS_DATA"):
         logger.warning("ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out", FIXTURES)
+
+
+def missing_files(config: Any, data: str) -> list[str]:
+    """The files in the data folder that an evaluated config names, and that do not exist."""
+    # Folders are not checked, because they may be outputs, such as caches.
+    files = {text for text in strings_of(config) if text.startswith(f"{data}/") and Path(text).suffix}
+    return sorted(path for path in files if not _exists(path))
 
 
 def _exists(path: str) -> bool:

@@ -8,7 +8,7 @@ from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.configs import config_variables, evaluate_file
 from elmo_tasks.vectors.pretrained import NAMED_BILMS
 from tests.bilm.many_langs.models import write_model
-from tests.paths import SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
+from tests.paths import CHECKOUT, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
 
 NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER")
 LIBRARY = TRAINING_CONFIGS / "lib" / "environment.libsonnet"
@@ -34,7 +34,8 @@ class TestConfigVariables:
             # A file that is being written.
             (["glove.6B.50d.txt", "_tmp-1-glove.6B.100d.txt"], "glove.6B.50d.txt"),
             (["glove.6B.50d.txt", "glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
-            (["README.md"], "glove.open.100d.txt.gz"),
+            # Vectors that the package has.
+            (["README.md"], str(CHECKOUT / "data" / "open" / "glove" / "glove.open.100d.txt.gz")),
         ],
     )
     def test_the_only_file_of_vectors_is_taken(self, tmp_path, names, expected):
@@ -51,7 +52,7 @@ class TestConfigVariables:
             "ELMO_TASKS_LAYER": "1",
         }
         assert config_variables() == config_variables(dict.fromkeys(NAMES, "")) == defaults
-        for name in NAMES:
+        for name in NAMES[1:]:
             assert config_variables({name: "/some/where"}) == {**defaults, name: "/some/where"}
 
 
@@ -90,12 +91,15 @@ class TestEvaluateFile:
         config = evaluate_file(str(training_configs / "ner_elmo.jsonnet"), {})
         assert str(tmp_path / "original" / "weights.hdf5") in config
 
-    @pytest.mark.parametrize(("name", "width"), [("glove.6B.100d.txt", 100), ("glove.840B.300d.txt.gz", 300)])
+    @pytest.mark.parametrize(
+        ("name", "width"),
+        [("glove.6B.100d.txt", 100), ("glove.840B.300d.txt.gz", 300), ("/data/glove/mine.v2.50d.txt", 50)],
+    )
     def test_the_width_of_glove_is_in_its_name(self, nothing_set, tmp_path, name, width):
         nothing_set.setenv("ELMO_TASKS_GLOVE", name)
         nothing_set.setenv("ELMO_TASKS_DATA", "/data")
         config = evaluated(tmp_path / "config.jsonnet", f"(import '{LIBRARY}').glove")
-        assert config == {"file": f"/data/glove/{name}", "width": width}
+        assert config == {"file": f"/data/glove/{Path(name).name}", "width": width}
 
     @pytest.mark.parametrize(
         ("name", "value", "named"),

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +49,14 @@ class Tables(Subcommand):
         add("--arguments", **changes, help="arguments of training_configs/lib/TASK.libsonnet")
         add("--format", choices=["markdown", "latex", "csv"], default="markdown")
         add("--jobs", type=int, default=1, help="number of parallel runs")
-        add("--dry-run", action="store_true", help="list the runs without training")
+        add("--dry-run", action="store_true", help="list the runs, and the data that do not exist, without training")
         sub.set_defaults(func=_tables)
         return sub
 
 
 def _tables(arguments: argparse.Namespace) -> None:
     # Imported here, because pandas, SciPy and matplotlib would slow down every start of `allennlp`.
+    from elmo_tasks.configs import missing_files
     from elmo_tasks.replication import tables
     from elmo_tasks.replication.plan import Plan
     from elmo_tasks.replication.train import measure_word_senses, sort_out, train_all
@@ -74,6 +76,8 @@ def _tables(arguments: argparse.Namespace) -> None:
         states = {run.name: "interrupted" if any(run.folder.glob("run/model_state_*")) else "to run" for run in missing}
         states |= dict.fromkeys(problems, "refused")
         lines = [f"{states.get(run.name, 'finished'):12} {run.name}" for run in runs]
+        lost = (missing_files(run.config, plan.variables["ELMO_TASKS_DATA"]) for run in missing)
+        lines += [f"not found    {path}" for path in sorted(set(chain.from_iterable(lost)))]
         print("\n".join(lines + ["to run       word senses"] * (not has_senses)))
     else:
         # SIGTERM also stops the trainings, like Ctrl-C.

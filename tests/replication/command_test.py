@@ -39,7 +39,7 @@ class TestPublishedRuns:
         assert "layer-1/1.json" in str(ended.value.code)
         states = dict(reversed(line.rsplit(maxsplit=1)) for line in capsys.readouterr().out.splitlines())
         assert states["pos/layer-0/1"] == "finished" and states["pos/layer-1/1"] == "refused"
-        assert states["pos/layer-2/3"] == "to run"
+        assert states["pos/layer-2/3"] == "to run" and states["data/pos/train.conllu"] == "not found"
 
     @pytest.mark.parametrize(
         "arguments", [["--overrides", 'snil={"trainer.num_epochs": 1}'], ["--table", "7"], ["--tasks", "sts"]]

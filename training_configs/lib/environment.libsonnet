@@ -39,13 +39,15 @@ local glove = std.extVar('ELMO_TASKS_GLOVE');
   layer: if std.member(['mix', 'top'], layer) then layer else std.parseInt(layer),
 
   // The names of GloVe files contain the width of the vectors: glove.6B.100d.txt.
+  local glove_path = std.split(glove, '/'),
   local widths = [
     std.parseInt(std.rstripChars(part, 'd'))
-    for part in std.split(glove, '.')
+    for part in std.split(glove_path[std.length(glove_path) - 1], '.')
     if part != 'd' && std.lstripChars(part, '0123456789') == 'd'
   ],
   glove: {
-    file: $.data('glove/' + glove),
+    // A path, or the name of a file in glove/.
+    file: if std.length(glove_path) > 1 then glove else $.data('glove/' + glove),
     width: if std.length(widths) == 1 then widths[0]
     else error 'ELMO_TASKS_GLOVE: expected a name with the width of the vectors, as in glove.6B.100d.txt, got ' + glove,
   },
