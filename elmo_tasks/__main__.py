@@ -1,4 +1,4 @@
-"""`python -m elmo_tasks`: jobs, downloads and configs. Only `annotate` needs AllenNLP."""
+"""`python -m elmo_tasks`: jobs, wheels, downloads and configs. Only `annotate` and `package` need AllenNLP."""
 
 import argparse
 import os
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from elmo_tasks.shipped import TRAINING_CONFIGS
 from elmo_tasks.version import __version__
@@ -41,20 +42,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
-    from elmo_tasks import annotate, embed
+    from elmo_tasks import annotate, embed, package
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="command")
-    for name, module, run in (("embed", embed, embed.embed), ("annotate", annotate, annotate.annotate)):
-        job = commands.add_parser(name, help=module.DESCRIPTION, description=module.DESCRIPTION)
+    runs: Any = {embed: embed.embed, annotate: annotate.annotate, package: package.package}
+    for module, run in runs.items():
+        job = commands.add_parser(run.__name__, help=module.DESCRIPTION, description=module.DESCRIPTION)
         module.add_arguments(job)
         job.set_defaults(func=run)
-    description = "Download published biLMs, and trained models, into the folder where they are looked up."
+    description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
     download.add_argument(
-        "name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like; org/name; models/srl"
+        "name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like; org/name"
     )
     download.set_defaults(func=_download)
     description = "Write the training configs into a folder, to train with them or to change them."
@@ -66,12 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _download(arguments: argparse.Namespace) -> None:
     from elmo_tasks.vectors.pretrained import pretrained_files
-    from elmo_tasks.vectors.trained_models import trained_model
 
     for name in arguments.name:
-        if name.startswith("models/"):
-            print(f"{name}: {trained_model(name)}")
-            continue
         folder = pretrained_files(name)[0].parent
         print(f"{name}: {folder}")
         if (digests := folder / "SHA256SUMS").is_file():

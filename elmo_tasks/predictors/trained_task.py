@@ -60,9 +60,10 @@ class TrainedTask:
     # Parameters
 
     model
-        The name of a model in `models/`; an archive, the folder of a run, or the address of an archive; or
-        `org/name` on the Hugging Face hub. Your own model works, too, if its `default_predictor` is one of
-        this package, or a subclass. Its classes are in a plugin, or in a package that `ELMO_TASKS_PACKAGES` names.
+        The name of a model in `models/` or of an installed wheel of a model; an archive, the folder of a run, or
+        the address of an archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
+        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or in a package that
+        `ELMO_TASKS_PACKAGES` names.
     language
         spaCy's code for the rules that split a text into words.
     """
@@ -111,8 +112,8 @@ class TrainedTask:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """
-        Writes the model to a new folder, with a card for the Hugging Face hub. `TrainedTask` loads the
-        folder, and, after `hf upload org/name FOLDER`, also `"org/name"`.
+        Writes the model to a new folder, with its card or a new one for the Hugging Face hub. `TrainedTask` loads
+        the folder, and, after `hf upload org/name FOLDER`, also `"org/name"`.
         """
         with atomic_folder(folder) as made:
             if self.path.is_file():
@@ -126,7 +127,9 @@ class TrainedTask:
             texts = ", ".join(json.dumps(text, ensure_ascii=False) for text in [*predictor.examples, ()][0])
             title = predictor.title or self.task
             card = _CARD.format(name=name, title=title, about=predictor.about, texts=texts or "...")
-            (made / "README.md").write_text(CARD_FIELDS + card, "utf-8")
+            own_card = self.path / "README.md"
+            text = own_card.read_text("utf-8") if own_card.is_file() else CARD_FIELDS + card
+            (made / "README.md").write_text(text, "utf-8")
 
     def _by_name(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """What was given for each input of the task."""

@@ -1,48 +1,67 @@
-"""Files of trained tasks: in the checkout, in a folder or an archive, from a release, on the hub, or at an address."""
+"""Files of trained tasks: in the checkout, installed by pip, in a folder or archive, on the hub, or at an address."""
 
 import os
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
+from elmo_tasks.version import __version__
 
-__all__ = ["trained_model"]
+__all__ = ["MODEL_GROUP", "trained_model", "wheel_name"]
 
+MODEL_GROUP = "elmo_tasks.models"
+"""The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
 RELEASE = ""
 """The address of the files of this version's release, which the release workflow writes here."""
 
 _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.tar.gz"]
+_NAMES = ("coref", "ner", "pos", "snli", "squad", "srl", "sst")
+
+
+def wheel_name(name: str) -> str:
+    """The distribution, and the package in it, of a trained model's wheel."""
+    return f"elmo_tasks_{name}"
 
 
 def trained_model(model: str | PathLike[str]) -> Path:
     """
     The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the checkout
-    (`ner` or `models/ner`; without a checkout, a file of the release), a path, an address, or `org/name` or
-    `org/name@revision` on the Hugging Face hub.
+    (`ner` or `models/ner`) or of a wheel that `python -m elmo_tasks package` made, a path, an address, or `org/name`
+    or `org/name@revision` on the Hugging Face hub.
     """
     name = os.fspath(model)
     path, short = Path(name).expanduser(), name.removeprefix("models/")
     if (MODELS / short).is_dir():
         return MODELS / short
+    installed = {point.name: point.value for point in entry_points(group=MODEL_GROUP)}
+    if short in installed and (spec := find_spec(installed[short])) is not None and spec.origin:
+        return Path(spec.origin).parent
     if path.exists():
         return path
     if "://" in name:
         return local_file(name)
-    release = os.environ.get("ELMO_TASKS_RELEASE") or RELEASE
-    hint = "models/ is in a checkout and in the files of a release, whose address is ELMO_TASKS_RELEASE"
     if is_hub_name(name) and name == short:
         folder = hub_folder(name, _HUB_FILES)
         return folder if (folder / "config.json").exists() else folder / "model.tar.gz"
-    if release and "/" not in short:
-        digests = dict(line.split()[::-1] for line in local_file(f"{release}/SHA256SUMS").read_text().splitlines())
-        if (file := f"{short}.tar.gz") in digests:
-            archive = local_file(f"{release}/{file}")
-            if (found := file_digest(archive)) != digests[file]:
-                # It is downloaded again next time.
-                archive.unlink()
-                raise ValueError(f"expected a file with the SHA-256 {digests[file]}, got {found}: {archive}")
-            return archive
-        hint = f"the release has {', '.join(sorted(digests))}"
-    raise ValueError(f"'{name}' is neither a trained model nor a folder or an archive: {hint}")
+    raise ValueError(_not_found(name, short, set(installed)))
+
+
+def _not_found(name: str, short: str, available: set[str]) -> str:
+    available |= {folder.name for folder in MODELS.glob("*/")}
+    names = sorted({*_NAMES, *available})
+    listed = ", ".join(f"{each} (installed)" if each in available else each for each in names)
+    near = get_close_matches(short, names, n=1)
+    if short in _NAMES:
+        wheel = f"{wheel_name(short)}-{__version__}-py3-none-any.whl"
+        hint = f"pip install {RELEASE}/{wheel}"
+        if not RELEASE:
+            hint = (
+                f"a checkout has it, and `python -m elmo_tasks package {short} dist` there makes dist/{wheel} for pip"
+            )
+        return f"the trained model '{short}' is not installed: {hint}; the names are {listed}"
+    hint = f"did you mean {near[0]}? The names are {listed}" if near else f"the names are {listed}"
+    return f"'{name}' is neither a trained model nor a folder or an archive: {hint}"

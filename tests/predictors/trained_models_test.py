@@ -1,44 +1,74 @@
-"""Where trained models come from: files, addresses, releases and the hub."""
+"""Where trained models come from: files, addresses, wheels and the hub."""
 
 import shutil
-from pathlib import Path
+import subprocess
+import sys
+import zipfile
 
 import pytest
 
 from elmo_tasks import TrainedTask
-from elmo_tasks.files.json_files import file_digest
+from elmo_tasks.__main__ import main
+from elmo_tasks.shipped import MODELS
+from elmo_tasks.vectors import trained_models
 from elmo_tasks.vectors.trained_models import trained_model
 
 TEXT = "It works."
 
 
 @pytest.fixture
-def release(archive, tmp_path, monkeypatch) -> Path:
-    """The files of a release with the model `mood`."""
-    monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ELMO_TASKS_RELEASE", f"file://{tmp_path}")
-    shutil.copy(archive("sst"), tmp_path / "mood.tar.gz")
-    (tmp_path / "SHA256SUMS").write_text(f"{file_digest(archive('sst'))}  mood.tar.gz\n")
-    return tmp_path
+def installed(archive, tmp_path, monkeypatch, capsys):
+    """The folder of installed packages with the wheel of the model `mood`."""
+    pytest.importorskip("setuptools")
+    assert main(["package", str(archive("sst")), str(tmp_path), "--name", "mood", "--version", "1.2"]) == 0
+    wheel = tmp_path / "elmo_tasks_mood-1.2-py3-none-any.whl"
+    assert f"pip install {wheel}" in capsys.readouterr().out
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site, wheel]
+    subprocess.run(command, check=True)
+    monkeypatch.syspath_prepend(site)
+    return site
 
 
-def test_a_model_of_a_release_is_kept(release, archive):
-    expected = TrainedTask(archive("sst"))(TEXT)
-    assert TrainedTask("mood")(TEXT) == expected
-    (release / "mood.tar.gz").unlink()
-    assert TrainedTask("models/mood")(TEXT) == TrainedTask(f"file://{release}/mood.tar.gz")(TEXT) == expected
+@pytest.mark.slow
+def test_a_wheel_of_a_model_is_found_by_its_name(installed, archive):
+    assert TrainedTask("mood")(TEXT) == TrainedTask(archive("sst"))(TEXT)
+    assert TrainedTask("mood").path == installed / "elmo_tasks_mood"
+    with pytest.raises(ValueError, match=r"did you mean mood\?.* mood \(installed\)"):
+        trained_model("moood")
+    metadata = (installed / "elmo_tasks_mood-1.2.dist-info" / "METADATA").read_text()
+    assert "Requires-Dist: elmo_tasks[allennlp]>=" in metadata and "# Sentiment" in metadata
 
 
-def test_a_changed_file_is_refused(release):
-    with open(release / "mood.tar.gz", "ab") as file:
-        file.write(b"x")
-    with pytest.raises(ValueError, match="SHA-256"):
-        trained_model("mood")
+@pytest.mark.slow
+def test_a_wheel_has_the_card_and_the_licence(tmp_path):
+    pytest.importorskip("setuptools")
+    shutil.copytree(MODELS / "sst", tmp_path / "sst")
+    assert main(["package", str(tmp_path / "sst"), str(tmp_path)]) == 0
+    (path,) = tmp_path.glob("elmo_tasks_sst-*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        files = {name.partition("/")[2] for name in wheel.namelist() if name.startswith("elmo_tasks_sst/")}
+        assert {"README.md", "config.json", "weights.th", "vocabulary/tokens.txt"} <= files
+        (metadata,) = [wheel.read(name).decode() for name in wheel.namelist() if name.endswith("/METADATA")]
+    card = (MODELS / "sst" / "README.md").read_text()
+    licence = card.partition("license: ")[2].partition("\n")[0]
+    assert f"License: {licence}" in metadata and card.rpartition("\n# ")[2] in metadata
 
 
-@pytest.mark.parametrize(("name", "named"), [("other", "mood.tar.gz"), ("no/such/folder", "ELMO_TASKS_RELEASE")])
-def test_an_error_says_where_models_are(release, name, named):
-    with pytest.raises(ValueError, match=f"{name}.*{named}"):
+@pytest.mark.parametrize(
+    ("name", "release", "expected"),
+    [
+        ("other", "", "other.*the names are coref"),
+        ("nerr", "", "did you mean ner"),
+        ("no/such/folder", "", "folder.*the names are"),
+        ("ner", "", "package ner dist"),
+        ("ner", "https://example.org/v1", "pip install https://example.org/v1/elmo_tasks_ner-"),
+    ],
+)
+def test_an_error_says_what_to_type(name, release, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(trained_models, "MODELS", tmp_path)
+    monkeypatch.setattr(trained_models, "RELEASE", release)
+    with pytest.raises(ValueError, match=expected):
         trained_model(name)
 
 
