@@ -19,6 +19,8 @@ from elmo_tasks.demo.words import Words
 
 __all__ = ["make_page", "serve"]
 
+MAX_CHARACTERS = 50_000
+"""Of a text, as in the HTTP service."""
 # The browser loads only what comes from this server. Gradio needs `unsafe-eval`, because it makes scripts from strings.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
@@ -31,7 +33,7 @@ def make_page(words: Words, examples: list[list[str]], archives: Sequence[TaskAr
     tasks: dict[str, list[TaskArchive]] = {}
     for archive in archives:
         tasks.setdefault(archive.trained.task, []).append(archive)
-    with gradio.Blocks(title="ELMo", analytics_enabled=False) as page:
+    with gradio.Blocks(title="ELMo: words in context and trained models", analytics_enabled=False) as page:
         gradio.Markdown("# ELMo: words in context")
         with gradio.Tab("Words in context"):
             _words_tab(words, examples)
@@ -44,7 +46,7 @@ def make_page(words: Words, examples: list[list[str]], archives: Sequence[TaskAr
 def _words_tab(words: Words, examples: list[list[str]]) -> None:
     layers = list(words.layers)
     with gradio.Row():
-        sentences = gradio.Textbox(label="Sentences, one per line", lines=3)
+        sentences = gradio.Textbox(label="Sentences, one per line", lines=3, max_length=MAX_CHARACTERS)
         with gradio.Column():
             word = gradio.Textbox(label="Word, which is in each sentence")
             layer = gradio.Radio(layers, value=layers[-1], label="Layer of neighbours and map")
@@ -54,10 +56,12 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
         sentences.value, word.value = examples[0]
     # Without labels, Gradio 6.17 may show examples as empty cells, depending on the order of its requests.
     gradio.Examples(examples, [sentences, word], cache_examples=False, example_labels=[each[1] for each in examples])
-    cosines = gradio.Dataframe(label="Cosines of the word's vectors")
-    neighbors = gradio.Dataframe(label="Nearest neighbours", wrap=True)
+    first = words.compare(*examples[0], layers[-1]) if examples else (None, None, None)
+    cosines = gradio.Dataframe(first[0], label="Cosines of the word's vectors")
+    neighbors = gradio.Dataframe(first[1], label="Nearest neighbours", wrap=True)
     # With a label, the legend would not fit into the height.
     scatter = gradio.ScatterPlot(
+        first[2],
         x="x",
         y="y",
         color="of",
@@ -75,10 +79,15 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
 def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
     task = archives[0].predictor
     gradio.Markdown(task.about)
-    inputs = [gradio.Textbox(label=name.capitalize(), lines=5 if name == "passage" else 1) for name in task.inputs]
+    inputs = [
+        gradio.Textbox(label=name.capitalize(), lines=5 if name == "passage" else 1, max_length=MAX_CHARACTERS)
+        for name in task.inputs
+    ]
     button = gradio.Button("Predict", variant="primary")
     examples = list(map(list, task.examples))
     if examples:
+        for box, text in zip(inputs, examples[0], strict=True):
+            box.value = text
         gradio.Examples(examples, inputs, cache_examples=False, example_labels=[each[0] for each in examples])
     outputs: list[Component] = []
     with gradio.Row():

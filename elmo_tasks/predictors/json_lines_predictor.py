@@ -19,10 +19,10 @@ from elmo_tasks.predictors.interpretation import EmbeddedWords
 from elmo_tasks.text import Word
 from elmo_tasks.vectors.batching import batches_by_length
 
-__all__ = ["JsonLinesPredictor", "as_tokens", "place_of", "span_in", "tokens_of"]
+__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "as_tokens", "place_of", "span_in", "tokens_of"]
 
-# Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes.
-_MAX_WORDS = 8192
+BATCH_WORDS = 8192
+"""Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes."""
 # Lines that are predicted together.
 _LINES_AT_ONCE = 64
 _IDS = ("id", "pairID")
@@ -45,6 +45,8 @@ class JsonLinesPredictor(Predictor):
         Whether a bad line gets `{"error": ..., "line": n}` instead of a prediction.
     language : `str`, optional
         spaCy's language code for the rules that split a text into words. `None`: the reader's tokenizer, or English.
+    batch_words : `int`
+        The number of words per batch, including padding.
     """
 
     title: ClassVar[str] = ""
@@ -72,6 +74,7 @@ class JsonLinesPredictor(Predictor):
         frozen: bool = True,
         keep_going: bool = False,
         language: Optional[str] = None,
+        batch_words: int = BATCH_WORDS,
     ) -> None:
         # A copy, because an archive's reader may also read data for an evaluation.
         reader = copy.copy(dataset_reader)
@@ -81,6 +84,7 @@ class JsonLinesPredictor(Predictor):
             reader._tokenizer = SpacyBlankTokenizer(language)
         self._language = language or "en"
         self._keep_going = keep_going
+        self._batch_words = batch_words
         self._n_lines = 0
 
     def predict(self, *texts: str, **named: str) -> JsonDict:
@@ -166,7 +170,7 @@ class JsonLinesPredictor(Predictor):
         """Predicts in batches of similar lengths, with a bounded number of words."""
         finished: list[JsonDict] = [{} for _ in instances]
         texts = [max((tokens_of(instance[name]) for name in self.texts), key=len) for instance in instances]
-        for batch in batches_by_length(texts, _MAX_WORDS):
+        for batch in batches_by_length(texts, self._batch_words):
             rows = [instances[number] for number in batch]
             for number, instance, output in zip(batch, rows, super().predict_batch_instance(rows), strict=True):
                 metadata = instance["metadata"].metadata

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import import_module_and_submodules
@@ -22,11 +22,14 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
-from elmo_tasks.shipped import MODELS
+from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor
+from elmo_tasks.predictors.views import picture, rows_of
 from elmo_tasks.text import readable
 from elmo_tasks.vectors.elmo import CARD_FIELDS
-from elmo_tasks.vectors.trained_models import trained_model
+from elmo_tasks.vectors.trained_models import local_model, trained_model
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["TrainedTask", "predictor_of"]
 
@@ -66,12 +69,27 @@ class TrainedTask:
         `ELMO_TASKS_PACKAGES` names.
     language
         spaCy's code for the rules that split a text into words.
+    threshold
+        The lowest probability of a name that is found: the others are left out. Only for names.
+    batch_words
+        The number of words per batch, including padding: fewer take less memory.
+    progress
+        Whether lists of texts show a progress bar; by default long ones in a terminal.
     """
 
-    def __init__(self, model: str | PathLike[str], *, language: str = "en") -> None:
+    def __init__(
+        self,
+        model: str | PathLike[str],
+        *,
+        language: str = "en",
+        threshold: float = 0.0,
+        batch_words: int = BATCH_WORDS,
+        progress: bool | None = None,
+    ) -> None:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
-        self._language = language
+        self._options = {"language": language, "batch_words": batch_words}
+        self._settings = {"threshold": threshold, "progress": progress}
         _import_packages()
         try:
             archive = load_archive(str(self.path))
@@ -85,10 +103,12 @@ class TrainedTask:
         if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
             found = type(archive.model).__name__
             raise ValueError(f"expected a model with a predictor of elmo_tasks, got {found}: {self.path}")
-        predictor: Any = Predictor.from_archive(archive, name, extra_args={"language": language})
+        predictor: Any = Predictor.from_archive(archive, name, extra_args=self._options)
         self.predictor: JsonLinesPredictor = predictor
         self.task = name.removeprefix("elmo_")
         """Names the task: `ner` and so on, or what a predictor is registered as."""
+        if threshold and predictor.shown_as != "spans":
+            raise ValueError(f"expected a model of names for a threshold, got one of {self.task}: {self.path}")
         for module in list(archive.model.modules()):
             if isinstance(module, PretrainedBilm):
                 module.share()
@@ -102,13 +122,35 @@ class TrainedTask:
         given = self._by_name(texts, named)
         inputs = _rows(given)
         is_one = all(isinstance(each, str) for each in given.values())
-        results = tqdm(self.stream(inputs), total=len(inputs), disable=None if len(inputs) > _MANY else True)
+        progress = self._settings["progress"]
+        hidden = (None if len(inputs) > _MANY else True) if progress is None else not progress
+        results = tqdm(self.stream(inputs), total=len(inputs), disable=hidden)
         return next(iter(results)) if is_one else list(results)
 
     def stream(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[Any]:
         """The results for many inputs, each a tuple of the task's texts, as they come."""
+        threshold = self._settings["threshold"]
         read = (tuple(map(readable, texts)) for texts in inputs)
-        return self.predictor.results((texts, self.predictor.lines(*texts)) for texts in read)
+        for result in self.predictor.results((texts, self.predictor.lines(*texts)) for texts in read):
+            yield [each for each in result if each["probability"] >= threshold] if threshold else result
+
+    def frame(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> "pandas.DataFrame":
+        """
+        The results for texts, given as in a call, as a table with a row for each name, role, mention or tagged word,
+        or for each text. `document` is the number of the text, from 0.
+        """
+        import pandas
+
+        inputs = _rows(self._by_name(texts, named))
+        rows = []
+        for number, result in enumerate(self.stream(inputs)):
+            rows += [{"document": number, **row} for row in rows_of(self.predictor.shown_as, result)]
+        return pandas.json_normalize(rows)
+
+    def render(self, *texts: str, **named: str) -> str:
+        """A picture of the result for a text, as HTML by displaCy: names, roles, chains, or the answer in a passage."""
+        ((*_, text),) = inputs = _rows(self._by_name(texts, named))
+        return picture(self.predictor.shown_as, text, next(self.stream(inputs)), str(self._options["language"]))
 
     def save(self, folder: str | PathLike[str]) -> None:
         """
@@ -158,7 +200,8 @@ class TrainedTask:
         return f"TrainedTask({fspath(self.path)!r}: {', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _loaded, (type(self), fspath(self.path.absolute()), self._language)
+        options = tuple((self._options | self._settings).items())
+        return _loaded, (type(self), fspath(self.path.absolute()), options)
 
 
 def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
@@ -166,11 +209,11 @@ def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
     # Registers the models.
     import_module("elmo_tasks.models")
     _import_packages()
-    name = fspath(model)
-    for path in (MODELS / name.removeprefix("models/"), Path(name).expanduser()):
-        with suppress(ConfigurationError, KeyError, OSError, StopIteration, tarfile.TarError, TypeError, ValueError):
-            predictor = Model.by_name(_config_in(path)["model"]["type"]).default_predictor
-            return None if predictor is None else Predictor.by_name(predictor)
+    if (path := local_model(model)) is None:
+        return None
+    with suppress(ConfigurationError, KeyError, OSError, StopIteration, tarfile.TarError, TypeError, ValueError):
+        predictor = Model.by_name(_config_in(path)["model"]["type"]).default_predictor
+        return None if predictor is None else Predictor.by_name(predictor)
     return None
 
 
@@ -189,9 +232,9 @@ def _import_packages() -> None:
 
 
 @lru_cache(maxsize=8)
-def _loaded(cls: type[TrainedTask], model: str, language: str) -> TrainedTask:
+def _loaded(cls: type[TrainedTask], model: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
     """Kept, because joblib sends a task to its workers with each call."""
-    return cls(model, language=language)
+    return cls(model, **dict(options))
 
 
 def _rows(given: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
 from elmo_tasks.version import __version__
 
-__all__ = ["MODEL_GROUP", "trained_model", "wheel_name"]
+__all__ = ["MODEL_GROUP", "local_model", "trained_model", "wheel_name"]
 
 MODEL_GROUP = "elmo_tasks.models"
 """The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
@@ -34,24 +34,36 @@ def trained_model(model: str | PathLike[str]) -> Path:
     or `org/name@revision` on the Hugging Face hub.
     """
     name = os.fspath(model)
-    path, short = Path(name).expanduser(), name.removeprefix("models/")
-    if (MODELS / short).is_dir():
-        return MODELS / short
-    installed = {point.name: point.value for point in entry_points(group=MODEL_GROUP)}
-    if short in installed and (spec := find_spec(installed[short])) is not None and spec.origin:
-        return Path(spec.origin).parent
-    if path.exists():
+    if (path := local_model(name)) is not None:
         return path
     if "://" in name:
         return local_file(name)
-    if is_hub_name(name) and name == short:
+    if is_hub_name(name) and not name.startswith("models/"):
         folder = hub_folder(name, _HUB_FILES)
         return folder if (folder / "config.json").exists() else folder / "model.tar.gz"
-    raise ValueError(_not_found(name, short, set(installed)))
+    raise ValueError(_not_found(name))
 
 
-def _not_found(name: str, short: str, available: set[str]) -> str:
-    available |= {folder.name for folder in MODELS.glob("*/")}
+def local_model(model: str | PathLike[str]) -> Path | None:
+    """The folder or the archive of a model on this machine: in the checkout, installed, or a path."""
+    name = os.fspath(model)
+    path, short = Path(name).expanduser(), name.removeprefix("models/")
+    if (MODELS / short).is_dir():
+        return MODELS / short
+    spec = find_spec(_installed()[short]) if short in _installed() else None
+    if spec is not None and spec.origin:
+        return Path(spec.origin).parent
+    return path if path.exists() else None
+
+
+def _installed() -> dict[str, str]:
+    """The packages of models that pip installed, by the names of the models."""
+    return {point.name: point.value for point in entry_points(group=MODEL_GROUP)}
+
+
+def _not_found(name: str) -> str:
+    short = name.removeprefix("models/")
+    available = {folder.name for folder in MODELS.glob("*/")} | set(_installed())
     names = sorted({*_NAMES, *available})
     listed = ", ".join(f"{each} (installed)" if each in available else each for each in names)
     near = get_close_matches(short, names, n=1)

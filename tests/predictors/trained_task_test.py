@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+import re
 from multiprocessing import get_context
 
 import pandas as pd
@@ -198,3 +199,50 @@ class TestLongSentences:
         assert set(verb["tags"][:192] + verb["tags"][288:]) == {"O"} != set(verb["tags"])
         assert verb["probabilities"][:192] == [None] * 192 and verb["description"].startswith("she beat , ")
         assert verb["spans"] and all(span["start"] >= 192 for span in verb["spans"])
+
+
+class TestViews:
+    @pytest.mark.parametrize("task", TEXTS)
+    def test_a_table_has_all_parts_of_all_results(self, trained, task):
+        columns = [[text, " ", text] for text in TEXTS[task]]
+        frame = trained[task].frame(*columns)
+        spans = spans_in(trained[task](*TEXTS[task]))
+        if task in ("sst", "snli", "squad"):
+            assert list(frame["document"]) == [0, 1, 2]
+            spans = spans * 2
+        else:
+            assert list(frame["document"]) == [0] * (len(frame) // 2) + [2] * (len(frame) // 2)
+            verbs = {(span["text"], span["start"]) for span in spans if "verb" in span}
+            spans = [span for span in spans if "verb" not in span] * 2
+            assert not verbs or verbs == set(zip(frame["verb"], frame["verb_start"], strict=True))
+        found = frame[frame["document"] != 1] if spans else frame
+        assert [span["text"] for span in spans] == list(found["text"] if spans else [])
+
+    @pytest.mark.parametrize("task", ["ner", "srl", "coref", "squad"])
+    def test_a_picture_has_the_text_and_the_labels(self, trained, task):
+        texts = [text.replace("He ", "He<br> ") for text in TEXTS[task]]
+        result = trained[task](*texts)
+        html = trained[task].render(*texts)
+        assert "<br>" not in html and "He" in html
+        labels = {str(span["label"]) for span in spans_in(result) if "label" in span} or {
+            "1" if task == "coref" else "answer"
+        }
+        assert all(re.search(rf">\s*{label}\s", html) for label in labels)
+
+    def test_a_text_without_spans_cannot_be_drawn(self, trained):
+        with pytest.raises(ValueError, match="names, roles, chains"):
+            trained["sst"].render(TEXT)
+
+
+class TestOptions:
+    def test_names_below_the_threshold_are_left_out(self, archive, trained):
+        found = trained["ner"](TEXT)
+        threshold = sorted(name["probability"] for name in found)[len(found) // 2] - 1e-6
+        strict = TrainedTask(archive("ner", "both", 3), threshold=threshold, batch_words=1, progress=False)
+        for task in (strict, pickle.loads(pickle.dumps(strict))):
+            expected = [name for name in found if name["probability"] > threshold]
+            assert rounded(task([TEXT])) == [rounded(expected)] and 0 < len(expected) < len(found)
+
+    def test_a_threshold_is_for_names(self, archive):
+        with pytest.raises(ValueError, match="names for a threshold, got one of srl"):
+            TrainedTask(archive("srl", "both", 3), threshold=0.5)
