@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple, Optional
 
 from allennlp.common.util import JsonDict
@@ -27,6 +27,10 @@ class _Sentence(NamedTuple):
     # The positions of the predicates; `None`: to be found.
     predicates: list[int] | None
     pieces: list[range]
+
+    def words_of_pieces(self) -> list[list[str]]:
+        words = [token.text for token in self.tokens]
+        return [words[piece.start : piece.stop] for piece in self.pieces]
 
 
 @Predictor.register("elmo_srl")
@@ -78,13 +82,15 @@ class SrlPredictor(TaggingPredictor):
         return _Sentence(tokens, positions, pieces([token.text for token in tokens]))
 
     def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
-        unknown = [[token.text for token in sentence.tokens] for sentence in parsed if sentence.predicates is None]
-        tags = iter(self._tagger(unknown) if any(unknown) else unknown)
+        texts = (sentence.words_of_pieces() for sentence in parsed if sentence.predicates is None)
+        unknown = list(chain.from_iterable(texts))
+        tags = chain.from_iterable(self._tagger(unknown) if any(unknown) else unknown)
         instances = []
         for sentence in parsed:
             positions = sentence.predicates
             if positions is None:
-                positions = [position for position, tag in enumerate(next(tags)) if tag in _VERBS]
+                of_words = islice(tags, len(sentence.tokens))
+                positions = [position for position, tag in enumerate(of_words) if tag in _VERBS]
             instances.append([self._instance(sentence, position) for position in positions])
         return instances
 

@@ -105,12 +105,14 @@ class TestVerbs:
         predictor = made_predictor("srl", spacy_model=str(tmp_path / "model"))
         assert verbs(predictor, "Anna can sing songs", "", "songs") == [["can", "sing"], [], []]
 
-    def test_the_included_tagger_finds_them_in_one_pass(self, made_predictor, monkeypatch):
+    def test_the_included_tagger_finds_them_in_one_pass_over_pieces(self, made_predictor, monkeypatch):
         calls = []
         tag = PosTagger.__call__
-        monkeypatch.setattr(PosTagger, "__call__", lambda self, sentences: calls.append(1) or tag(self, sentences))
-        found = verbs(made_predictor("srl"), "Anna can sing songs", "The old dog was sleeping .")
-        assert found == [["can", "sing"], ["was", "sleeping"]] and calls == [1]
+        monkeypatch.setattr(
+            PosTagger, "__call__", lambda self, sentences: calls.append([*map(len, sentences)]) or tag(self, sentences)
+        )
+        found = verbs(made_predictor("srl"), "Anna can sing songs", "dogs " * 98 + "sing", "The old dog was sleeping .")
+        assert found[::2] == [["can", "sing"], ["was", "sleeping"]] and calls == [[4, 96, 3, 6]]
 
 
 def verbs(predictor, *sentences: str) -> list[list[str]]:
