@@ -88,7 +88,7 @@ def _is_usable(dtype: torch.dtype, int8_kernel: Any = None) -> bool:
     # oneDNN compiles a kernel of up to half a megabyte for each number of rows. It would keep 1,024 of them, and so
     # would torch.
     for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(variable, "128")
+        os.environ.setdefault(variable, "256")
     try:
         # oneDNN rejects bfloat16 on old CPUs; torch itself accepts it, but is slow.
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
