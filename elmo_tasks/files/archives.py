@@ -1,6 +1,7 @@
 """Archives, which are compared with their checksums before anything in them is used."""
 
 import gzip
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -11,17 +12,27 @@ __all__ = ["unpack", "whole_zip"]
 
 
 def unpack(archive: str | PathLike[str], folder: Path) -> None:
-    """Unpacks a zip or tar file, which may be untrusted. A `ValueError` names a file that is damaged or unsafe."""
+    """
+    Unpacks a zip or tar file of folders and files, which may be untrusted. A `ValueError` names a file that is damaged,
+    or has anything else in it.
+    """
     try:
         # First, because an uncompressed tar file that ends with a zip file also looks like one.
         if tarfile.is_tarfile(archive):
             with tarfile.open(archive) as tar:
-                tar.extractall(folder, filter="data")
+                for member in tar:
+                    # A chain of links can lead outside, past the filter of `tarfile` before June 2025 (CVE-2025-4517).
+                    if not (member.isreg() or member.isdir()):
+                        raise ValueError(f"expected files and folders only, got {member.name!r:.200}: {archive}")
+                    tar.extract(member, folder, filter="data")
                 # gzip's checksum follows the last member.
                 while tar.fileobj is not None and tar.fileobj.read(2**20):
                     pass
         else:
             with zipfile.ZipFile(archive) as members:
+                for info in members.infolist():
+                    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                        raise ValueError(f"expected files and folders only, got {info.filename!r:.200}: {archive}")
                 members.extractall(folder)
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error

@@ -38,6 +38,9 @@ class FilesAsBytes:
         weakref.finalize(self, shutil.rmtree, folder)
         for name, content in srsly.msgpack_loads(data).items():
             file = Path(folder, name)
+            # The bytes may be untrusted: `../x` and `/tmp/x` lead outside.
+            if ".." in file.parts or not file.is_relative_to(folder):
+                raise ValueError(f"expected files of {type(self).__name__}, got {name!r}")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
         self.from_disk(folder)
