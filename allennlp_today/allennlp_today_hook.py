@@ -1,10 +1,12 @@
 """
-What torch imports. This module is always in site-packages, so a checkout of `allennlp_today` that was installed as
-editable and then moved leaves a warning; torch itself would end with an error.
+What torch imports. This module is in site-packages also if `allennlp_today` is installed as editable, so a checkout
+that is moved afterwards leaves a warning; without the module, `import torch` would end with an error.
 """
 
+import importlib.util
 import sys
 import warnings
+from types import ModuleType
 
 __all__ = ["install"]
 
@@ -13,14 +15,27 @@ def install() -> None:
     """Calls `allennlp_today.install`. Never raises, because an error here would stop programs that only need torch."""
     try:
         from allennlp_today import install
-    except ImportError as error:
-        _warn(f"allennlp_today is installed but cannot be imported, so AllenNLP is not repaired: {error}")
-    else:
+
         install()
+    except Exception as error:
+        if importlib.util.find_spec("allennlp") is None:
+            return
+        message = f"allennlp_today is installed but does not work, so AllenNLP is not repaired: {error!r}"
+        sys.modules["allennlp.models.archival"] = _Closed(message)
+        try:
+            warnings.warn(message, RuntimeWarning, 2)
+        except RuntimeWarning:  # With -W error.
+            print(f"warning: {message}", file=sys.stderr)
 
 
-def _warn(message: str) -> None:
-    try:
-        warnings.warn(message, RuntimeWarning, 2)
-    except RuntimeWarning as warning:  # With -W error.
-        print(f"warning: {warning}", file=sys.stderr)
+class _Closed(ModuleType):
+    """Instead of AllenNLP's module for archives, which would read untrusted ones without the guards."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("allennlp.models.archival")
+        self._reason = reason
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):  # Read by the import system about this module itself.
+            raise AttributeError(name)
+        raise ImportError(f"no archive is opened: {self._reason}")

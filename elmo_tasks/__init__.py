@@ -32,6 +32,9 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
+        if name == "TrainedTask":
+            # Before AllenNLP, also where torch has not imported it (`TORCH_DEVICE_BACKEND_AUTOLOAD=0`).
+            import_module("allennlp_today")
         return getattr(import_module(_MODULES[name]), name)
     except ModuleNotFoundError as error:
         if str(error.name).startswith("allennlp"):

@@ -1,10 +1,12 @@
 """Tests that the wheel has the right files, and that it works outside the checkout."""
 
+import configparser
 import email
 import importlib.util
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import h5py
@@ -61,6 +63,15 @@ class TestWheel:
         for name in ("LICENSE", "NOTICE"):
             (path,) = [path for path in wheel.namelist() if path.endswith(f"dist-info/licenses/{name}")]
             assert wheel.read(path) == (CHECKOUT / name).read_bytes()
+
+
+def test_both_packages_have_the_same_version_and_need_the_same_for_allennlp():
+    today = tomllib.loads((CHECKOUT / "allennlp_today" / "pyproject.toml").read_text())["project"]
+    setup = configparser.ConfigParser()
+    setup.read(CHECKOUT / "setup.cfg")
+    extra = setup["options.extras_require"]["allennlp"] + setup["options"]["install_requires"]
+    assert set(today["dependencies"]) <= set(extra.splitlines())
+    assert today["version"] == __version__
 
 
 # Embeds a sentence, and plans the runs of a table.

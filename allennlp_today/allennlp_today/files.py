@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -58,15 +59,13 @@ def unpack(archive: str, folder: Path) -> None:
                 while tar.fileobj is not None and tar.fileobj.read(2**20):
                     pass
         else:
-            _unzip(archive, folder)
+            with zipfile.ZipFile(archive) as members:
+                for info in members.infolist():
+                    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                        raise ValueError(f"expected files and folders only, got {info.filename!r:.200}: {archive}")
+                members.extractall(folder)
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error
-
-
-def _unzip(archive: str, folder: Path) -> None:
-    """`zipfile` writes a link as a file, and removes `..` and the root from names."""
-    with zipfile.ZipFile(archive) as members:
-        members.extractall(folder)
 
 
 def whole_zip(path: Path) -> Path:

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import wraps
@@ -11,7 +12,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["FIXES", "REPLACED", "Module", "after_import", "around_import", "replaces", "temporary_modules"]
+__all__ = ["FIXES", "GUARDS", "REPLACED", "WITHOUT", "Module"]
+__all__ += ["after_import", "around_import", "guard", "replaces", "temporary_modules"]
 
 # A type checker forbids replacing functions of a `ModuleType`.
 Module = Any
@@ -19,11 +21,17 @@ Module = Any
 FIXES: list[Callable[..., object]] = []
 """The docstring of each fix names the symptom and its cause."""
 
+GUARDS: list[Callable[..., object]] = []
+"""Like fixes, but they cannot be switched off."""
+
 REPLACED: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 """Functions of AllenNLP, each with ours, which takes it as its first argument."""
 
-WITHOUT = set(filter(None, os.environ.get("ALLENNLP_TODAY_WITHOUT", "").split(",")))
+_OLD_NAME = "ELMO_TASKS_WITHOUT_FIXES"
+WITHOUT = set(filter(None, os.environ.get("ALLENNLP_TODAY_WITHOUT", os.environ.get(_OLD_NAME, "")).split(",")))
 """Names of fixes that are switched off."""
+if _OLD_NAME in os.environ:
+    warnings.warn(f"{_OLD_NAME} is now ALLENNLP_TODAY_WITHOUT: the next release ignores it", FutureWarning, 2)
 
 
 def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
@@ -34,6 +42,21 @@ def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
 def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], Any]:
     """Decorates a generator function, to a context manager that takes a module's name and surrounds its execution."""
     return lambda fix: _declare(contextmanager(fix), _FINDER.around, modules)
+
+
+def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Module], None]]:
+    """Decorates a function that is called with each of the modules: now, if it has been imported, or after that."""
+
+    def declare(function: Callable[[Module], None]) -> Callable[[Module], None]:
+        GUARDS.append(function)
+        for module in modules:
+            if module in sys.modules:
+                function(sys.modules[module])
+            else:
+                _FINDER.after.setdefault(module, []).append(function)
+        return function
+
+    return declare
 
 
 def _declare(fix: Any, hooks: dict[str, list[Any]], modules: tuple[str, ...]) -> Any:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from allennlp_today.import_hooks import after_import, around_import, replaces
+from allennlp_today.import_hooks import after_import, around_import, guard, replaces
 
 
 @pytest.fixture
@@ -45,6 +45,13 @@ class TestAfterImport:
         after_import(module)(lambda imported: imported.seen.append("first"))
         after_import(module)(lambda imported: imported.seen.append("second"))
         assert importlib.import_module(module).seen == ["first", "second"]
+
+
+class TestGuard:
+    def test_it_also_works_if_the_module_was_imported_before(self, module):
+        seen = importlib.import_module(module).seen
+        guard(module, "not_imported")(lambda imported: imported.seen.append("guarded"))
+        assert seen == ["guarded"]
 
 
 class TestReplaces:

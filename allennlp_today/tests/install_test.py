@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch  # noqa: F401
 
-from allennlp_today.import_hooks import FIXES
+from allennlp_today.import_hooks import FIXES, GUARDS
 
 NO_ALLENNLP = """
 import sys
@@ -24,11 +24,11 @@ print(sorted(name for name in sys.modules if name.startswith(("allennlp_today", 
 
 BROKEN = """
 import sys, warnings
-sys.modules["allennlp_today.training"] = None
+sys.modules[{module!r}] = None
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter({action!r}, RuntimeWarning)
-    import allennlp_today
-print(len(caught))
+    import torch
+print(torch.ones(2).sum().item(), len(caught))
 """
 
 
@@ -39,9 +39,19 @@ class TestInstall:
         assert modules == "['allennlp_today', 'allennlp_today_hook']"
 
     @pytest.mark.parametrize(("action", "n_warnings"), [("always", "1"), ("error", "0")])
-    def test_fixes_that_cannot_be_registered_are_no_error_of_torch(self, run_python, action, n_warnings):
-        """At its end, torch calls what this import calls."""
-        assert run_python(BROKEN.format(action=action)).split() == [n_warnings]
+    @pytest.mark.parametrize("module", ["allennlp_today", "allennlp_today.training"])
+    def test_fixes_that_cannot_be_registered_are_no_error_of_torch(self, run_python, module, action, n_warnings):
+        """Without the first, as after a checkout was moved, only the hook is left."""
+        assert run_python(BROKEN.format(module=module, action=action)).split() == ["2.0", n_warnings]
+
+    def test_the_old_variable_still_works(self, run_python, monkeypatch):
+        monkeypatch.setenv("ELMO_TASKS_WITHOUT_FIXES", "defer_imports,load_archives_safely")
+        code = "import warnings\nwith warnings.catch_warnings(record=True) as caught:\n"
+        code += " warnings.simplefilter('always')\n import allennlp_today\nprint(*[each.message for each in caught])"
+        renamed, _, unknown = run_python(code).partition("ALLENNLP_TODAY_WITHOUT:")
+        assert "ELMO_TASKS_WITHOUT_FIXES" in renamed and unknown.endswith(
+            "got ['load_archives_safely']; guards cannot be switched off\n"
+        )
 
     def test_it_loads_only_the_standard_library(self, run_python):
         code = "import sys\nbefore = set(sys.modules)\nimport allennlp_today\nprint(*set(sys.modules) - before)"
@@ -51,16 +61,17 @@ class TestInstall:
 
 
 class TestFixes:
-    def test_the_page_has_the_table(self):
+    @pytest.mark.parametrize(("kind", "declared"), [("guard", GUARDS), ("fix", FIXES)])
+    def test_the_page_has_the_table(self, kind, declared):
         # Other packages may have their own.
-        fixes = [fix for fix in FIXES if fix.__module__.startswith("allennlp_today.")]
-        rows = ["| fix | in | symptom without it |", "|---|---|---|"]
-        for fix in fixes:
-            symptom, cause, _ = " ".join(fix.__doc__.split()).partition(" Cause: ")
-            assert symptom.startswith("Symptom: ") and cause, fix
+        ours = [each for each in declared if each.__module__.startswith("allennlp_today.")]
+        rows = [f"| {kind} | in | symptom without it |", "|---|---|---|"]
+        for each in ours:
+            symptom, cause, _ = " ".join(each.__doc__.split()).partition(" Cause: ")
+            assert symptom.startswith("Symptom: ") and cause, each
             rows.append(
-                f"| `{fix.__name__}` | `{fix.__module__.split('.')[-1]}` | {symptom.removeprefix('Symptom: ')} |"
+                f"| `{each.__name__}` | `{each.__module__.split('.')[-1]}` | {symptom.removeprefix('Symptom: ')} |"
             )
-        assert len(fixes) > 10, "torch has registered them"
+        assert len(ours) > 2, "torch has registered them"
         page = (Path(__file__).parents[1] / "REPAIRS.md").read_text(encoding="utf-8")
         assert "\n".join(rows) in page, "expected in REPAIRS.md:\n" + "\n".join(rows)

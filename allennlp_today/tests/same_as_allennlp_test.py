@@ -12,12 +12,14 @@ import torch  # noqa: F401
 from allennlp import commands
 from allennlp.common import Params, cached_transformers
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 from allennlp.common.params import with_overrides
 from allennlp.common.plugins import import_plugins
 from allennlp.data.dataset_readers import DatasetReader
 from allennlp.models import archival
 from allennlp.training import util
 
+import allennlp_today
 from allennlp_today.import_hooks import REPLACED
 
 VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
@@ -45,10 +47,13 @@ class TestArguments:
         assert not differences, "\n".join(differences)
         assert len(functions) > 15
 
+    def test_archives_are_loaded_with_the_same_arguments(self):
+        expected = [("archive_file", Parameter.empty), ("cuda_device", -1), ("overrides", ""), ("weights_file", None)]
+        assert named(archival.load_archive) == named(allennlp_today.load_archive) == expected
+
     def test_classes_are_subclasses(self):
-        for module in (archival, util):
-            assert issubclass(module.Params, Params)
-            assert named(module.Params.from_file) == named(Params.from_file)
+        assert issubclass(util.Params, Params)
+        assert named(util.Params.from_file) == named(Params.from_file)
         ours = DatasetReader.resolve_class_name
         assert list(inspect.signature(ours).parameters) == ["name"]
 
@@ -68,11 +73,11 @@ class TestExceptions:
                 lambda _: with_overrides({"a": 1}, {"a.x": 1}),
                 lambda _: with_overrides.__wrapped__({"a": 1}, {"a.x": 1}),
             ),
-            (lambda f: archival.Params.from_file(broken_config(f)), lambda f: _jsonnet.evaluate_file(broken_config(f))),
-            (lambda f: archival.Params.from_file(f / "missing"), lambda f: Params.from_file(f / "missing")),
+            (lambda f: util.Params.from_file(broken_config(f)), lambda f: _jsonnet.evaluate_file(broken_config(f))),
+            (lambda f: util.Params.from_file(f / "missing"), lambda f: Params.from_file(f / "missing")),
             (
                 lambda f: archival.load_archive(f / "a.tar.gz"),
-                lambda f: archival.load_archive.__wrapped__(f / "a.tar.gz"),
+                lambda f: cached_path(f / "a.tar.gz"),
             ),
             (
                 lambda f: cached_transformers.get_tokenizer(str(f)),

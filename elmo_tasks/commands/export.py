@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 from allennlp.commands.subcommand import Subcommand
-from allennlp.models import load_archive
 
+from allennlp_today import load_archive
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel

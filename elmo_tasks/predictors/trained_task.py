@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import import_module_and_submodules
-from allennlp.models import Model, load_archive
+from allennlp.models import Model
 from allennlp.predictors import Predictor
 from tqdm import tqdm
 
+from allennlp_today import load_archive
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
