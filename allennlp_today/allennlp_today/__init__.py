@@ -23,9 +23,17 @@ def install() -> None:
     if _installed or importlib.util.find_spec("allennlp") is None:
         return
     _installed = True
-    # The guards first: `archives` imports `startup`.
-    for name in ("archives", "deferred_imports", "errors", "hugging_face", "placeholders", "third_party", "training"):
-        importlib.import_module(f"allennlp_today.{name}")
+    # The guards, in `archives`, are first.
+    from allennlp_today import (  # noqa: F401
+        archives,
+        deferred_imports,
+        errors,
+        hugging_face,
+        placeholders,
+        startup,
+        third_party,
+        training,
+    )
     from allennlp_today.entry_points import entry_points
     from allennlp_today.import_hooks import FIXES, WITHOUT
 
