@@ -163,6 +163,15 @@ doors = {
     "allennlp evaluate": lambda path: command("evaluate", path, "missing.txt"),
 }
 report = {}
+try:
+    from allennlp import commands
+    from allennlp.common import plugins
+
+    # They are imported once, which each door would try again.
+    plugins.import_plugins()
+    plugins.import_plugins = commands.import_plugins = lambda: None
+except ImportError:
+    pass
 for path in ["good.tar.gz", *sorted(map(str, Path("attacks").iterdir()))]:
     for name, door in doors.items():
         try:
