@@ -1,8 +1,25 @@
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, check_not_input
+from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, check_not_input, locked
+
+
+def kill_in(function: Callable[..., None], *arguments: object) -> None:
+    """Runs a function, which kills its process, in a new process."""
+    process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("begin", [atomic_file, atomic_folder])
@@ -22,6 +39,14 @@ class TestAtomicFile:
             assert path.read_text() == "old"
         assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "new")]
 
+    @pytest.mark.parametrize("begin", [atomic_file, atomic_folder])
+    def test_the_target_of_a_link_is_written(self, tmp_path, begin):
+        (tmp_path / "target").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "target" / "a")
+        with begin(tmp_path / "link") as temporary:
+            (temporary / "b" if temporary.is_dir() else temporary).touch()
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "target" / "a").exists()
+
 
 class TestAtomicFolder:
     def test_a_folder_appears_only_when_complete(self, tmp_path):
@@ -32,10 +57,44 @@ class TestAtomicFolder:
         assert (tmp_path / "new" / "folder" / "a").read_text() == "text"
 
     def test_what_a_killed_process_left_is_removed(self, tmp_path):
-        killed = atomic_folder(tmp_path / "folder")
-        (killed.__enter__() / "half").touch()
+        def write() -> None:
+            with atomic_folder(tmp_path / "folder") as temporary:
+                (temporary / "half").touch()
+                kill()
+
+        # Of the user.
+        for name in ("_old-folder", "_tmp-folder", "_old-0123456789ab-folder2"):
+            (tmp_path / name).mkdir()
+        before = set(tmp_path.iterdir())
+        kill_in(write)
+        assert len(set(tmp_path.iterdir()) - before) == 1
         with atomic_folder(tmp_path / "folder") as temporary:
             (temporary / "a").touch()
+        assert set(tmp_path.rglob("*")) - before == {tmp_path / "folder", tmp_path / "folder" / "a"}
+
+    def test_an_old_folder_that_a_killed_process_moved_away_is_put_back(self, tmp_path, monkeypatch):
+        def write(name: str, end: Callable[[], None]) -> None:
+            with atomic_folder(tmp_path / "folder", {"old", "new"}) as temporary:
+                (temporary / name).touch()
+                end()
+
+        write("old", lambda: None)
+        replace = os.replace
+        monkeypatch.setattr(os, "replace", lambda *paths: kill() if "_tmp-" in str(paths[0]) else replace(*paths))
+        kill_in(write, "new", lambda: None)
+        monkeypatch.undo()
+        assert not (tmp_path / "folder").exists()
+        with pytest.raises(ZeroDivisionError):
+            write("new", lambda: 1 / 0)  # type: ignore[arg-type, return-value]
+        assert [path.name for path in tmp_path.rglob("*")] == ["folder", "old"]
+
+    def test_of_two_writers_the_second_gets_an_error(self, tmp_path):
+        first, second = atomic_folder(tmp_path / "folder"), atomic_folder(tmp_path / "folder")
+        for writer, name in ((first, "a"), (second, "b")):
+            (writer.__enter__() / name).touch()
+        first.__exit__(None, None, None)
+        with pytest.raises(FileExistsError):
+            second.__exit__(None, None, None)
         assert [path.name for path in tmp_path.rglob("*")] == ["folder", "a"]
 
     def test_only_a_folder_of_replaceable_files_is_replaced(self, tmp_path):
@@ -47,6 +106,27 @@ class TestAtomicFolder:
         with atomic_folder(tmp_path / "folder", {"a", "b"}) as temporary:
             (temporary / "b").touch()
         assert [path.name for path in (tmp_path / "folder").iterdir()] == ["b"]
+
+
+class TestLocked:
+    def test_a_lock_ends_with_its_process_also_if_a_worker_survives(self, tmp_path):
+        def hold() -> None:
+            with locked(tmp_path):
+                worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(5,))
+                worker.start()
+                (tmp_path / "held").touch()
+                time.sleep(0.5)
+                kill()
+
+        process = multiprocessing.get_context("fork").Process(target=hold)
+        process.start()
+        while not (tmp_path / "held").exists():
+            time.sleep(0.01)
+        with pytest.raises(BlockingIOError, match=tmp_path.name), locked(tmp_path):
+            pass
+        process.join(60)
+        with locked(tmp_path) as is_locked:
+            assert is_locked
 
 
 class TestCheckNotInput:
