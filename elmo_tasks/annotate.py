@@ -158,7 +158,7 @@ def _write_parquet(files: list[Path], path: Path) -> None:
     from pyarrow.parquet import ParquetWriter
 
     def rows(file: Path) -> list[Any]:
-        return [json.loads(line) for _, line in numbered_lines(file)]
+        return [row for _, row in json_lines(file)]
 
     # A part without any result has columns of no type.
     schemas = [pyarrow.Table.from_pylist(rows(file)).schema for file in files]

@@ -20,6 +20,7 @@ from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
 from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
+from elmo_tasks.text.lines import located
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def _check_space(output: Path, ending: str, options: EmbedOptions, elmo: "Elmo",
     n_numbers = n_vectors * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
     # For the parts and the output, which are the same in a folder.
     needed = (1 if ending == "/" else 2) * n_numbers * np.dtype(options.dtype).itemsize
-    needed -= sum(file.stat().st_size for file in output.parent.glob(f"{output.name}.parts/*"))
+    output = output.resolve()
+    needed -= sum(file.stat().st_size for file in output.parent.glob(f"{output.name}.parts/part-*"))
     free = shutil.disk_usage(output.parent).free
     if free < needed:
         raise OSError(f"expected {needed:,} free bytes for {output} and its parts, got {free:,}")
@@ -195,7 +197,7 @@ def _join(settings: dict[str, Any], files: list[Path], output: Path) -> None:
 
 def _read_parts(files: list[Path]) -> _Vectors:
     for file in files:
-        with np.load(file) as part:
+        with located(file, "a part of the job: remove it, and run the same command again"), np.load(file) as part:
             shapes, flat, lines = part["shapes"], part["vectors"], part["lines"].tobytes().decode().split("\n")
         ends = np.cumsum(shapes.prod(-1))[:-1]
         yield lines, [array.reshape(shape) for array, shape in zip(np.split(flat, ends), shapes, strict=True)]

@@ -4,7 +4,6 @@ parts, with any number of processes, on one machine or on a Ray cluster, and joi
 """
 
 import argparse
-import fcntl
 import multiprocessing
 import os
 import shutil
@@ -18,12 +17,21 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
-from elmo_tasks.files.atomic_files import atomic_file, check_not_input
+from elmo_tasks.files.atomic_files import (
+    atomic_file,
+    check_not_input,
+    check_replaceable,
+    locked,
+    remove_leftovers,
+    replace_folder,
+)
 from elmo_tasks.files.json_files import read_json, write_json
 
 __all__ = ["Job", "Part", "add_arguments", "ending_of"]
 
-_JOB = "job.json"
+# A reader of a folder of Parquet files ignores a name with "_", if a job is killed before it removes this file.
+_JOB = "_job.json"
+_FILES = ("part-*", "whole.*", "_tmp-*", "*job.json")
 
 Item = TypeVar("Item")
 
@@ -74,33 +82,27 @@ class Job:
         Writes the parts by `write`, which returns their number of items and is pickled if there are other processes,
         and the output by `join`, from the files of all parts. Without `join`, the output is the folder with the parts.
         """
-        folder = self.output.with_name(f"{self.output.name}.parts")
+        # The target of a link may be on a different disk.
+        output = self.output.resolve()
+        folder = output.with_name(f"{output.name}.parts")
+        if join is None:
+            check_replaceable(output, _FILES)
         with _job_folder(folder, self.settings, force=self.force):
-            if join is None and self.force:
-                _remove_folder(self.output)
             parts = _missing_parts(items, folder, self.suffix, self.part_items)
             done = min(self.n_items, self.part_items * len(list(folder.glob("part-*"))))
             with tqdm(total=self.n_items, initial=done, disable=None) as bar:
                 for n_written in _written(parts, write, workers, ray, on_gpu):
                     bar.update(n_written)
             if join is None:
-                folder.replace(self.output)
-                (self.output / _JOB).unlink()
+                replace_folder(folder, output, _FILES)
+                (output / _JOB).unlink()
                 return
             # Written in the folder, so a killed job leaves nothing elsewhere.
             whole = folder / f"whole{self.output.suffix}"
             with atomic_file(whole) as temporary:
                 join(sorted(folder.glob("part-*")), temporary)
-            os.replace(whole, self.output)
+            os.replace(whole, output)
             shutil.rmtree(folder)
-
-
-def _remove_folder(output: Path) -> None:
-    """Removes an earlier output, if there is one. A folder with other files is an error."""
-    for file in [*output.glob("part-*"), output / _JOB]:
-        file.unlink(missing_ok=True)
-    if output.exists():
-        output.rmdir()
 
 
 @contextmanager
@@ -110,27 +112,24 @@ def _job_folder(folder: Path, job: dict[str, Any], *, force: bool) -> Iterator[N
     error, and so is a different job, unless `force` empties the folder.
     """
     folder.mkdir(exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with locked(folder):
         file = folder / _JOB
         # A folder without the file is what is left of a job that was killed while it removed its parts.
         if force or not file.exists():
+            check_replaceable(folder, _FILES)
             for child in folder.iterdir():
                 child.unlink()
             write_json(file, job)
+        remove_leftovers(folder)
         before = read_json(file)
         changed = [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]
         if changed:
             found = f"{folder} belongs to a different job ({', '.join(changed)})"
             raise ValueError(f"{found}: use --force (force=True) to start again")
-        yield
-    except BlockingIOError:
-        raise BlockingIOError(f"another job is writing {folder}: wait for it, or choose another output") from None
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted: the same command continues") from None
-    finally:
-        os.close(descriptor)
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted: the same command continues") from None
 
 
 def _missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: int) -> Iterator[Part[Item]]:

@@ -69,8 +69,10 @@ def test_a_folder_of_parquet_files_has_the_vectors_of_embed(text, tmp_path, elmo
     with pytest.raises(FileExistsError):
         embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo)
     (output / "notes.txt").touch()
-    with pytest.raises(OSError, match="not empty"):
+    before = set(output.iterdir())
+    with pytest.raises(FileExistsError, match="notes"):
         embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo, force=True)
+    assert set(output.iterdir()) == before
 
 
 @pytest.mark.slow
@@ -111,18 +113,46 @@ def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch
 def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monkeypatch, end):
     options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
     interrupted_job(text, output, options, monkeypatch, end)
+    # Of a killed worker.
+    (tmp_path / "out.h5.parts" / "_tmp-0123456789ab-part-00000001.parquet").touch()
     embedded = []
     monkeypatch.setattr(elmo, "embed", lambda part, **kwargs: embedded.extend(part) or Elmo.embed(elmo, part, **kwargs))
     embed_file(text, f"{output}{end}", options, elmo=elmo)
     assert [" ".join(words) for words in embedded] == [" ".join(line.split()) for line in LINES[5:]]
+    assert not end or [path.name for path in sorted(output.iterdir())] == [f"part-{n:08}.parquet" for n in range(3)]
     with pytest.raises(FileExistsError, match=r"out\.h5 exists"):
         embed_file(text, f"{output}{end}", options, elmo=elmo)
+
+
+@pytest.mark.parametrize("name", ["out.h5", "out.parquet", "out/"])
+def test_the_target_of_a_link_is_written(text, tmp_path, elmo, name):
+    target, link = tmp_path / "disk" / "target", tmp_path / name
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for force in (False, True):
+        embed_file(text, f"{tmp_path}/{name}", EmbedOptions(BILM), elmo=elmo, force=force)
+    assert link.is_symlink() and [path.name for path in target.parent.iterdir()] == ["target"]
+
+
+def test_a_damaged_part_is_named_and_files_of_others_are_kept(text, tmp_path, elmo, monkeypatch):
+    options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
+    interrupted_job(text, output, options, monkeypatch)
+    part = tmp_path / "out.h5.parts" / "part-00000000.npz"
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.write_bytes(content)
+    with pytest.raises(ValueError, match=r"part-00000000\.npz, .*remove it"):
+        embed_file(text, output, options, elmo=elmo)
+    (part.parent / "notes.txt").touch()
+    with pytest.raises(FileExistsError, match="notes"):
+        embed_file(text, output, options, elmo=elmo, force=True)
+    assert part.exists()
 
 
 def test_a_second_job_with_the_same_output_is_refused(text, tmp_path, elmo, monkeypatch):
     def embed(*arguments, **keywords):
         for force in (False, True):
-            with pytest.raises(BlockingIOError, match=r"another job.*out\.h5"):
+            with pytest.raises(BlockingIOError, match=r"another process.*out\.h5"):
                 embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), force=force, elmo=elmo)
         return Elmo.embed(elmo, *arguments, **keywords)
 
