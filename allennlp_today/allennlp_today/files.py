@@ -1,7 +1,9 @@
-"""Files: written whole, read line by line, unpacked from archives."""
+"""Files: written whole, read line by line, unpacked from archives; and locks of folders."""
 
+import fcntl
 import gzip
 import os
+import re
 import stat
 import tarfile
 import zipfile
@@ -11,7 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["atomic_file", "numbered_lines", "unpack", "whole_zip"]
+__all__ = ["atomic_file", "locked", "numbered_lines", "remove_leftovers", "unpack", "whole_zip"]
+
+_TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
+# Descriptors of locked folders.
+_held: set[int] = set()
 
 
 @contextmanager
@@ -26,6 +32,46 @@ def atomic_file(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Removes the temporary files that killed processes have left in a folder, which nobody else writes to now."""
+    for file in folder.iterdir():
+        if _TEMPORARY.fullmatch(file.name) and file.is_file():
+            file.unlink()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """
+    Locks a folder until the end of the block or of the process; others get a `BlockingIOError`. No effect on network
+    file systems without locks.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    _held.add(descriptor)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BlockingIOError(
+                f"another process is writing {folder}: wait for it, or choose another output"
+            ) from None
+        except OSError:
+            pass
+        yield
+    finally:
+        if descriptor in _held:
+            _held.remove(descriptor)
+            os.close(descriptor)
+
+
+def _release() -> None:
+    """In a forked process, which may outlive the one that has the locks."""
+    while _held:
+        os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_release)
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:

@@ -1,24 +1,91 @@
 """Killed and recovered trainings of AllenNLP 2.10.1, and the workers of data loaders."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from allennlp_today.files import atomic_file
+from allennlp_today.files import atomic_file, locked, remove_leftovers
 from allennlp_today.import_hooks import Module, after_import, replaces
 
 
 @after_import("allennlp.training.gradient_descent_trainer")
 def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: after a kill while `best.th` is written, `--recover` ends with an archive that cannot be opened.
-    Cause: `_save_model_state` writes in place.
+    Symptom: after a kill while `best.th` is written, `--recover` ends with an archive that cannot be opened. After
+    a kill just before, it has the weights of an earlier epoch, or `best.th` does not exist.
+    Cause: `_save_model_state` writes in place, and after the checkpoint with the score of these weights.
     """
 
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_save_model_state")
     def save(original: Any, self: Any, path: str) -> None:
         with atomic_file(Path(path)) as temporary:
             original(self, str(temporary))
+
+    @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
+    def restore(original: Any, self: Any) -> None:
+        original(self)
+        tracker, epochs = self._metric_tracker, self._start_after_epochs_completed
+        # Without validation data, `best_epoch` is None and the best weights are the last ones.
+        is_best = tracker.is_best_so_far() and tracker.best_epoch in (None, epochs - 1)
+        if epochs and not self._start_after_batches_in_epoch_completed and is_best:
+            self._best_model_filename = str(Path(self._serialization_dir, "best.th"))
+            if self._primary:
+                _save_best_weights(self)
+
+
+def _save_best_weights(trainer: Any) -> None:
+    if (average := trainer._moving_average) is not None:
+        average.assign_average_value()
+    trainer._save_model_state(trainer._best_model_filename)
+    if average is not None:
+        average.restore()
+
+
+@after_import("allennlp.commands.train")
+def lock_runs(train: Module) -> None:
+    """
+    Symptom: two `allennlp train --recover` in one folder write the same files, and `--force` removes the folder of
+    a running training. Temporary files of killed trainings, as large as the weights, are never removed.
+    Cause: nothing locks the folder of a run.
+    """
+
+    @replaces(train, "train_model")
+    def train_model(
+        original: Any,
+        params: Any,
+        serialization_dir: Any,
+        recover: bool = False,
+        force: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        folder = Path(serialization_dir)
+        if force and not recover and folder.exists():
+            with locked(folder):
+                shutil.rmtree(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            if recover:
+                remove_leftovers(folder)
+            return original(params, serialization_dir, recover, force and recover, *args, **kwargs)
+
+
+@after_import("allennlp.data.vocabulary")
+def name_damaged_vocabularies(vocabulary: Module) -> None:
+    """
+    Symptom: a damaged file in the vocabulary of an archive raises `OOV token not found!`, without its name.
+    Cause: `set_from_file` does not name the file.
+    """
+
+    @replaces(vocabulary.Vocabulary, "set_from_file")
+    def set_from_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> None:
+        try:
+            original(self, filename, *args, **kwargs)
+        except (AssertionError, ValueError) as error:
+            from allennlp.common.checks import ConfigurationError
+
+            raise ConfigurationError(f"expected a vocabulary ({error}): {filename}") from None
 
 
 @after_import("allennlp.models.archival")

@@ -5,12 +5,19 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
 from allennlp.training import Checkpointer, GradientDescentTrainer
+from allennlp.training.moving_average import ExponentialMovingAverage
+
+from elmo_tasks.files.atomic_files import locked
+from elmo_tasks.training import FrozenOnceCheckpointer
 
 
 class Constant(Model):
@@ -27,19 +34,28 @@ class OneBatch(list):
         pass
 
 
-def trainer(folder: Path, n_epochs: int) -> GradientDescentTrainer:
-    """Nothing is learned, so patience runs out after the second epoch."""
+def trainer(
+    folder: Path,
+    n_epochs: int,
+    *,
+    rate: float = 0.0,
+    decay: float | None = None,
+    validate: bool = True,
+    checkpointer: type[Checkpointer] = Checkpointer,
+) -> GradientDescentTrainer:
+    """At a learning rate of 0, nothing is learned, so patience runs out after the second epoch."""
     model = Constant()
     loader = OneBatch([{}])
     return GradientDescentTrainer(
         model,
-        torch.optim.SGD(model.parameters(), lr=0.0),
+        torch.optim.SGD(model.parameters(), lr=abs(rate), maximize=rate < 0),
         loader,
-        validation_data_loader=loader,
-        patience=1,
+        validation_data_loader=loader if validate else None,
+        patience=1 if validate else None,
         num_epochs=n_epochs,
         serialization_dir=str(folder),
-        checkpointer=Checkpointer(str(folder)),
+        checkpointer=checkpointer(str(folder)),
+        moving_average=decay and ExponentialMovingAverage(model.named_parameters(), decay),
         cuda_device=torch.device("cpu"),
     )
 
@@ -58,6 +74,55 @@ class TestEndRecoveredRunsThatHadEnded:
         files = {path.name for path in tmp_path.iterdir()}
         trainer(tmp_path, 9).train()
         assert {path.name for path in tmp_path.iterdir()} == files
+
+
+class TestBestWeights:
+    @pytest.mark.parametrize("checkpointer", [Checkpointer, FrozenOnceCheckpointer])
+    @pytest.mark.parametrize(
+        ("n_epochs", "options"),
+        [
+            (1, {}),
+            (2, {}),
+            (2, {"validate": False}),
+            (2, {"decay": 0.5}),
+            # The second epoch is not the best one.
+            (2, {"rate": -0.25}),
+        ],
+    )
+    def test_after_a_kill_before_they_are_written_they_have_the_score(self, tmp_path, n_epochs, options, checkpointer):
+        file, earlier = tmp_path / "best.th", torch.full((1,), -1.0)
+        options = {"rate": 0.25, "checkpointer": checkpointer, **options}
+        whole = trainer(tmp_path, n_epochs, **options).train()
+        expected = earlier if options["rate"] < 0 else torch.load(file)["weight"]
+        file.unlink()
+        if n_epochs == 2:
+            torch.save({"weight": earlier}, file)
+        recovered = trainer(tmp_path, n_epochs, **options).train()
+        assert torch.equal(torch.load(file)["weight"], expected)
+        assert recovered.get("best_validation_loss") == whole.get("best_validation_loss")
+
+
+class TestLockRuns:
+    @pytest.mark.parametrize("option", ["recover", "force"])
+    def test_a_second_training_in_a_folder_is_refused(self, tmp_path, option):
+        left, mine = tmp_path / "_tmp-0123456789ab-best.th", tmp_path / "_tmp-notes"
+        for file in (left, mine):
+            file.touch()
+        with locked(tmp_path), pytest.raises(BlockingIOError, match=tmp_path.name):
+            train_model(Params({}), str(tmp_path), **{option: True})
+        assert left.exists() and mine.exists()
+        with pytest.raises(ConfigurationError):
+            train_model(Params({}), str(tmp_path), **{option: True})
+        assert not left.exists() and mine.exists() == (option == "recover")
+
+
+class TestNameDamagedVocabularies:
+    @pytest.mark.parametrize("content", [b"a\n", b"@@UNKNOWN@@\n\xff\n"])
+    def test_an_error_names_the_file(self, tmp_path, content):
+        (tmp_path / "non_padded_namespaces.txt").touch()
+        (tmp_path / "path.tags.txt").write_bytes(content)
+        with pytest.raises(ConfigurationError, match=r"path\.tags\.txt"):
+            Vocabulary.from_files(tmp_path)
 
 
 class TestWriteWhole:
