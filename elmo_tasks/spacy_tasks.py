@@ -1,6 +1,5 @@
 """Components for spaCy pipelines with trained models of tasks: `nlp.add_pipe("elmo_ner")`, and so on."""
 
-import shutil
 import struct
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
 from elmo_tasks.text import Word, in_nfc
-from elmo_tasks.vectors.spacy_bilm import FilesAsBytes
+from elmo_tasks.vectors.spacy_bilm import FilesAsBytes, loading
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors.trained_task import TrainedTask
@@ -88,10 +87,11 @@ class TaskComponent(FilesAsBytes, Pipe):
     @property
     def task(self) -> "TrainedTask":
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
-        if self._task is None:
-            task = self._class(self.model)
-            self._accept(type(task.predictor))
-            self._task = task
+        with loading:
+            if self._task is None:
+                task = self._class(self.model)
+                self._accept(type(task.predictor))
+                self._task = task
         return self._task
 
     def __call__(self, doc: Doc) -> Doc:
@@ -130,9 +130,7 @@ class TaskComponent(FilesAsBytes, Pipe):
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         target = Path(path).resolve() / "model"
         if self.save_weights and self.task.path.resolve() != target:
-            # Of an earlier call.
-            shutil.rmtree(target, ignore_errors=True)
-            self.task.save(target)
+            self.task.save(target, force=True)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         if self.save_weights:

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -23,6 +24,7 @@ from allennlp_today.startup import INCLUDED_PACKAGES
 
 __all__ = ["load_archive", "weights_of_loading"]
 
+_LOCK = threading.RLock()
 # The archive that is being loaded in this context, and the file of its weights.
 _LOADING: ContextVar[str | None] = ContextVar("loading", default=None)
 _WEIGHTS: ContextVar[Path | None] = ContextVar("weights", default=None)
@@ -49,10 +51,11 @@ def load_archive(
     from allennlp.common.file_utils import cached_path
     from allennlp.common.plugins import import_plugins
 
-    import_plugins()
-    with _folder_of(cached_path(archive_file)) as folder:
-        context = copy_context()
-        context.run(_LOADING.set, str(archive_file))
+    context = copy_context()
+    context.run(_LOADING.set, str(archive_file))
+    # One at a time: the first load imports the plugins, and imports change what all threads share.
+    with _LOCK, _folder_of(cached_path(archive_file)) as folder:
+        import_plugins()
         return context.run(_load, folder, cuda_device, overrides, weights_file)
 
 

@@ -73,7 +73,6 @@ def import_submodules_quickly(util: Module) -> None:
         excluded = _SCRIPTS | (exclude or set())
         if importlib.util.find_spec("checklist") is None:
             excluded.add("allennlp.confidence_checks.task_checklists")
-        importlib.invalidate_caches()
         with util.push_python_path("."):
             _import_module_and_submodules(package_name, excluded)
 

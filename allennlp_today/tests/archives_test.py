@@ -101,7 +101,9 @@ class TestLoadArchivesSafely:
         text = "# By hand.\n" + text.replace("\n}", ", // The end.\n} /* of it */")
         assert load_archive(archive(text)).model.text == "a // b, }"
 
-    @pytest.mark.parametrize("text", ["{model: {type: importstr '/etc/hostname'}}", "{model: std.extVar('HOME')}", ""])
+    @pytest.mark.parametrize(
+        "text", ["{model: {type: importstr '/etc/hostname'}}", "{model: std.extVar('HOME')}", "", "[" * 100_000]
+    )
     def test_the_config_is_json_and_nothing_else(self, archive, text):
         """Jsonnet could read files and the environment."""
         with pytest.raises(ConfigurationError, match=r"config\.json"):

@@ -153,12 +153,12 @@ class TrainedTask:
         ((*_, text),) = inputs = _rows(self._by_name(texts, named))
         return picture(self.predictor.shown_as, text, next(self.stream(inputs)), str(self._options["language"]))
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """
         Writes the model to a new folder, with its card or a new one for the Hugging Face hub. `TrainedTask` loads
-        the folder, and, after `hf upload org/name FOLDER`, also `"org/name"`.
+        the folder, and, after `hf upload org/name FOLDER`, also `"org/name"`. `force` replaces an existing folder.
         """
-        with atomic_folder(folder) as made:
+        with atomic_folder(folder, ["*"] if force else ()) as made:
             if self.path.is_file():
                 unpack(self.path, made)
             else:

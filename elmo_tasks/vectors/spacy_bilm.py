@@ -1,6 +1,7 @@
 """What the parts of a spaCy pipeline share: a biLM that is saved with it, and the words of a `Doc`."""
 
 import shutil
+import threading
 import weakref
 from collections.abc import Iterable
 from functools import partial
@@ -13,9 +14,13 @@ import srsly
 from spacy.tokens import Doc
 
 from elmo_tasks.text import in_nfc
+from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.elmo import Elmo, Precision
 
-__all__ = ["FilesAsBytes", "PipelineBilm", "sentences_in", "with_white_space"]
+__all__ = ["FilesAsBytes", "PipelineBilm", "loading", "sentences_in", "with_white_space"]
+
+loading = threading.RLock()
+"""Held while a component loads its model, so threads that share a pipeline load it once."""
 
 
 class FilesAsBytes:
@@ -36,13 +41,14 @@ class FilesAsBytes:
         # Kept, because processes of `nlp.pipe` and `to_disk` read the files of a task again.
         folder = mkdtemp()
         weakref.finalize(self, shutil.rmtree, folder)
-        for name, content in srsly.msgpack_loads(data).items():
-            file = Path(folder, name)
-            # The bytes may be untrusted: `../x` and `/tmp/x` lead outside.
-            if ".." in file.parts or not file.is_relative_to(folder):
-                raise ValueError(f"expected files of {type(self).__name__}, got {name!r}")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+        with located(type(self).__name__, "from_bytes"):
+            for name, content in srsly.msgpack_loads(data).items():
+                file = Path(folder, name)
+                # The bytes may be untrusted: `../x` and `/tmp/x` lead outside.
+                if ".." in file.parts or not file.is_relative_to(folder):
+                    raise ValueError(f"expected files of {type(self).__name__}, got {name!r}")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
         self.from_disk(folder)
         return self
 
@@ -61,8 +67,9 @@ class PipelineBilm(FilesAsBytes):
     @property
     def elmo(self) -> Elmo:
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
-        if self._elmo is None:
-            self._elmo = self._load(self.bilm)
+        with loading:
+            if self._elmo is None:
+                self._elmo = self._load(self.bilm)
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:

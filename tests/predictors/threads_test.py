@@ -55,6 +55,23 @@ def test_a_task(archive, task, places):
         assert by_threads(lambda each: shared(*each), batches) == rounded([one(*each) for each in batches])
 
 
+@pytest.mark.parametrize("door", ["pipeline", "task"])
+def test_the_first_load(archive, monkeypatch, door):
+    """Threads load a pipeline's model once, and models of their own one after the other."""
+    path, text = archive("ner", "both", 3), " ".join(TEXT.split()[:6])
+    pipeline, loads = spacy.blank("en"), []
+    component = pipeline.add_pipe("elmo_ner", config={"model": str(path)})
+    expected = [(each["start"], each["end"]) for each in TrainedTask(path)(text)]
+    initialize = TrainedTask.__init__
+    monkeypatch.setattr(TrainedTask, "__init__", lambda *given: loads.append(1) or initialize(*given))
+    calls: dict[str, Callable[[Any], list[tuple[int, int]]]] = {
+        "pipeline": lambda _: [(span.start_char, span.end_char) for span in component(pipeline.make_doc(text)).ents],
+        "task": lambda _: [(each["start"], each["end"]) for each in TrainedTask(path)(text)],
+    }
+    assert by_threads(calls[door], [None] * 8) == [expected] * 8
+    assert len(loads) == {"pipeline": 1, "task": 8}[door]
+
+
 class TestVectors:
     @pytest.mark.parametrize("is_cached", [False, True])
     def test_elmo(self, tmp_path, is_cached):

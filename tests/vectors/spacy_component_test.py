@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.tokens import Doc, DocBin, Span, Token
 
 from tests.paths import TINY_BILM
@@ -165,6 +166,11 @@ class TestFiles:
         without = pipeline(TINY, save_weights=False).to_bytes()
         assert len(without) < len(content) - 10_000
         assert pipeline(TINY, save_weights=False).from_bytes(content)(TEXT)._.elmo.shape == expected.shape
+
+    @pytest.mark.parametrize("content", [[b"a"], {"options.json": 1}, 1])
+    def test_bytes_of_something_else_are_an_error_of_the_component(self, content):
+        with pytest.raises(ValueError, match="ElmoComponent"):
+            pipeline(TINY).get_pipe("elmo").from_bytes(srsly.msgpack_dumps(content))
 
     def test_the_weights_may_be_omitted(self, tmp_path):
         nlp = pipeline(TINY, save_weights=False)
