@@ -13,6 +13,7 @@ import torch
 
 from elmo_tasks.analysis.static_vectors import unit
 from elmo_tasks.bilm.digest import weights_digest
+from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
@@ -61,10 +62,11 @@ def build_index(
     if (folder / _ABOUT).exists():
         raise FileExistsError(f"the index exists: {folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    if part.exists() and read_json(part) != settings:
-        raise ValueError(f"{folder} has an interrupted index of a different biLM, text or layer: remove it")
-    write_json(part, settings)
     with ExitStack() as stack:
+        stack.enter_context(locked(folder))
+        if part.exists() and read_json(part) != settings:
+            raise ValueError(f"{folder} has an interrupted index of a different biLM, text or layer: remove it")
+        write_json(part, settings)
         text = stack.enter_context(open(folder / _SENTENCES, "ab"))
         files = [stack.enter_context(open(folder / f"vectors-{layer}.bin", "ab")) for layer in layers]
         # Cuts off sentences that an interrupted run did not write completely.

@@ -22,7 +22,7 @@ from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.bilm.weights import write_weights
 from elmo_tasks.files.archives import unpack
-from elmo_tasks.files.atomic_files import atomic_file, atomic_folder
+from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, remove_leftovers
 from elmo_tasks.files.json_files import file_digest, text_digest
 
 __all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "local_file", "pretrained_files"]
@@ -132,8 +132,12 @@ def local_file(address: str | PathLike[str]) -> Path:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with atomic_file(file) as temporary:
-                _download(url, temporary)
+            # Of several processes, one downloads and the others wait.
+            with FileLock(file.parent / ".lock"):
+                remove_leftovers(file.parent)
+                if not file.exists():
+                    with atomic_file(file) as temporary:
+                        _download(url, temporary)
         except (OSError, HTTPException) as error:
             raise ConnectionError(f"cannot download {url}: {error}") from error
     return file
@@ -226,7 +230,7 @@ def _files_in(folder: Path) -> tuple[Path, Path]:
 def _only(folder: Path, *patterns: str) -> Path:
     """The file that matches the first pattern with a match. Without a match, a missing file."""
     for pattern in patterns:
-        files = sorted(folder.glob(pattern))
+        files = sorted(file for file in folder.glob(pattern) if not file.name.startswith("_tmp-"))
         if len(files) > 1:
             raise ValueError(f"expected one file {pattern}, got {', '.join(map(str, files))}")
         if files:

@@ -6,6 +6,7 @@ import pytest
 from elmo_tasks import Elmo
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
 from elmo_tasks.analysis.neighbors import Query
+from elmo_tasks.files.atomic_files import locked
 
 SENTENCES = [
     *(["They", "play", "football", "on", f"day{n}"] for n in range(6)),
@@ -71,6 +72,10 @@ class TestSearch:
 
 
 class TestBuildIndex:
+    def test_a_second_writer_is_refused(self, elmo, tmp_path):
+        with locked(tmp_path), pytest.raises(BlockingIOError, match=tmp_path.name):
+            build_index(elmo, SENTENCES, tmp_path)
+
     def test_an_interrupted_index_resumes_to_the_same_vectors(self, elmo, index, tmp_path):
         def broken() -> object:
             yield from SENTENCES[:7]
