@@ -6,6 +6,7 @@ are used as they are.
 import os
 import string
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -102,7 +103,12 @@ def locations(sentences: Iterable[Sequence[str]], text: str) -> list[list[Word]]
     if normal == text:
         return found
     origin = origins(text)
-    return [[Word(word, origin[start], origin[end]) for word, start, end in words] for words in found]
+    return [[Word(word, origin[start], _end(origin, end)) for word, start, end in words] for words in found]
+
+
+def _end(origin: list[int], end: int) -> int:
+    """The offset after the last character of a word. If NFC has expanded the character, it is not divided."""
+    return origin[bisect_right(origin, origin[end - 1])]
 
 
 def pipeline_of(language: str) -> Any:

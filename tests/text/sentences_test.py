@@ -76,6 +76,22 @@ def test_words_have_their_places_in_the_given_text(tokenizer, form):
     assert [unicodedata.normalize("NFC", given[start:end]) for _, start, end in words] == words_of_text(TEXT, tokenizer)
 
 
+@pytest.mark.parametrize("n_characters", [1, 2, 3])
+def test_a_character_that_nfc_expands_is_not_divided(n_characters):
+    """U+1D15E and U+1D160 are notes, and NFC makes two and three characters of them."""
+    notes = "\U0001d15e x\U0001d160\U0001d15e"
+    normal = unicodedata.normalize("NFC", notes)
+
+    def in_pieces(text: str) -> list[str]:
+        return [word[at : at + n_characters] for word in text.split() for at in range(0, len(word), n_characters)]
+
+    words = located_words(notes, in_pieces)
+    assert "".join(word.text for word in words) == normal.replace(" ", "")
+    for word in words:
+        assert word.text in unicodedata.normalize("NFC", notes[word.start : word.end])
+    assert (words[0].start, words[0].end) == (0, 1)
+
+
 def test_words_that_are_not_in_the_text_have_no_place():
     def in_lower_case(text: str) -> list[str]:
         return text.lower().split()
