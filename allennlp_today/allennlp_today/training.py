@@ -25,6 +25,10 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
     def restore(original: Any, self: Any) -> None:
         original(self)
+        if (average := self._moving_average) is not None:
+            # The checkpoint has replaced the parameters of the model by copies.
+            named = self.model.named_parameters()
+            average._parameters = [(name, value) for name, value in named if name in average._shadows]
         tracker, epochs = self._metric_tracker, self._start_after_epochs_completed
         # Without validation data, `best_epoch` is None and the best weights are the last ones.
         is_best = tracker.is_best_so_far() and tracker.best_epoch in (None, epochs - 1)
