@@ -1,5 +1,5 @@
 """
-Answers, speed and memory of `examples/serve.py` under load, over HTTP on this machine:
+Answers, speed and memory of `python -m elmo_tasks serve` under load, over HTTP on this machine:
 
     OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 10 --clients 8
     OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
@@ -107,8 +107,8 @@ def post(port: int, path: str, given: Any) -> Any:
 
 
 def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple[int, float]:
-    """Starts the example; its process, and the seconds until it answered."""
-    command = [sys.executable, "-m", "uvicorn", "--factory", "--app-dir", str(ROOT / "examples"), "serve:make_app"]
+    """Starts the service; its process, and the seconds until it answered."""
+    command = [sys.executable, "-m", "uvicorn", "--factory", "elmo_tasks.serve:make_app"]
     command += ["--port", str(port), "--workers", str(arguments.workers), "--log-level", "warning"]
     environment = {"ELMO_TASKS_SERVE": " ".join(arguments.models), "ELMO_TASKS_SERVE_THREADS": str(arguments.threads)}
     start = time.perf_counter()

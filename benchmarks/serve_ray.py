@@ -1,5 +1,5 @@
 """
-`examples/serve.py` under Ray Serve on two nodes of a local cluster, one of which is killed under load:
+The service under Ray Serve on two nodes of a local cluster, one of which is killed under load:
 
     OMP_NUM_THREADS=1 python benchmarks/serve_ray.py --minutes 2 --models ner snli squad
 
@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 
 import ray
-import ray.cloudpickle
 from ray import serve
 from ray.cluster_utils import Cluster
 
+from elmo_tasks.serve import make_app
+
 BENCHMARKS = Path(__file__).resolve().parent
-EXAMPLES = BENCHMARKS.parent / "examples"
 PORT = 8766
 
 
@@ -29,17 +29,12 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["ner", "snli", "squad"])
     arguments = parser.parse_args()
     os.environ["ELMO_TASKS_SERVE"] = " ".join(arguments.models)
-    # Not the benchmark in this folder, which has the same name, and which Ray's workers would import.
-    sys.path[0] = str(EXAMPLES)
-    import serve as example
-
-    ray.cloudpickle.register_pickle_by_value(example)
     memory = 200 * 10**6
     cluster = Cluster(True, head_node_args={"num_cpus": 1, "object_store_memory": memory, "include_dashboard": False})
     second = cluster.add_node(num_cpus=1, object_store_memory=memory)
     ray.init(address=cluster.address, log_to_driver=False)
     serve.start(http_options={"host": "127.0.0.1", "port": PORT, "location": "HeadOnly"})
-    deployment = serve.deployment(serve.ingress(example.make_app)())
+    deployment = serve.deployment(serve.ingress(make_app)())
     application = deployment.options(num_replicas=2, ray_actor_options={"num_cpus": 1}, max_ongoing_requests=8)
     serve.run(application.bind())
     print(serve.status().applications, file=sys.stderr)

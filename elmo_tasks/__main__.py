@@ -1,8 +1,9 @@
-"""`python -m elmo_tasks`: jobs, wheels, downloads and configs. Only `annotate` and `package` need AllenNLP."""
+"""`python -m elmo_tasks`: jobs, a service, wheels, downloads and configs. Most need AllenNLP, but not `embed`."""
 
 import argparse
 import os
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,15 @@ def _parser() -> argparse.ArgumentParser:
         job = commands.add_parser(run.__name__, help=module.DESCRIPTION, description=module.DESCRIPTION)
         module.add_arguments(job)
         job.set_defaults(func=run)
+    description = "Answer over HTTP with trained models (docs/tasks/serve.md); needs the extras allennlp and serve."
+    service = commands.add_parser("serve", help=description, description=description)
+    default = "default: $ELMO_TASKS_SERVE, or the six in models/"
+    service.add_argument("model", nargs="*", help=f"names of models, archives, or folders of runs ({default})")
+    service.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0: all (default: 127.0.0.1)")
+    service.add_argument("--port", type=int, default=8000, help="port to listen at (default: 8000)")
+    service.add_argument("--workers", type=int, default=1, help="processes, each with all models (default: 1)")
+    service.add_argument("--include-package", action="append", default=[], help="with your own classes")
+    service.set_defaults(func=_serve)
     description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
     download.add_argument(
@@ -64,6 +74,17 @@ def _parser() -> argparse.ArgumentParser:
     configs.add_argument("folder", type=Path, help="a new folder")
     configs.set_defaults(func=_write_configs)
     return parser
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    import uvicorn
+
+    # Worker processes read them, too.
+    for name, values in {"": arguments.model, "_PACKAGES": arguments.include_package}.items():
+        if values:
+            os.environ[f"ELMO_TASKS_SERVE{name}"] = shlex.join(values)
+    options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
+    uvicorn.run("elmo_tasks.serve:make_app", factory=True, **options)
 
 
 def _download(arguments: argparse.Namespace) -> None:

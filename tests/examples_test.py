@@ -1,27 +1,21 @@
 """Every script in examples/ runs, and prints what its page promises."""
 
 import contextlib
-import http.client
 import io
 import json
 import logging
 import re
 import runpy
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from elmo_tasks import TrainedTask
 from tests.docs.home import make_home
 from tests.paths import CHECKOUT, TINY_BILM
-from tests.predictors.trained_task_test import rounded
 
 EXAMPLES = CHECKOUT / "examples"
 NUMBER = r"(-?\d+\.\d+)"
@@ -167,47 +161,3 @@ def test_the_notebook_prints_what_it_shows(monkeypatch):
                 exec("".join(cell["source"]), names)
             shown = (line for part in cell["outputs"] for line in part.get("text", []))
             assert output.getvalue() == "".join(shown)
-
-
-@pytest.mark.weekly
-def test_serve_runs(tmp_path):
-    pytest.importorskip("fastapi")
-    pytest.importorskip("uvicorn")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "uvicorn", "--factory", "--app-dir", str(EXAMPLES), "serve:make_app"]
-    log = tmp_path / "log"
-    with log.open("w") as file:
-        server = subprocess.Popen([*command, "--port", str(port)], stdout=file, stderr=file)
-    try:
-        while server.poll() is None and "running on" not in log.read_text():
-            time.sleep(0.2)
-        health = ask(port, "GET", "/health")[1]
-        assert health["status"] == "ok" and len(health["models"]) == 6, log.read_text()
-        for model in health["models"]:
-            task = TrainedTask(model)
-            inputs = [dict(zip(task.predictor.inputs, texts, strict=True)) for texts in task.predictor.examples]
-            expected = [json.loads(json.dumps(task(**each))) for each in inputs]
-            assert [ask(port, "POST", f"/{model}", each) for each in inputs] == [
-                (200, rounded(each)) for each in expected
-            ]
-            assert ask(port, "POST", f"/{model}/batch", {"inputs": inputs}) == (200, rounded(expected))
-        for text, status in (("a" * 50_001, 422), ("a" * 1_000_001, 413), ("\ud83d", 422), (None, 422)):
-            assert ask(port, "POST", "/ner", {"text": text})[0] == status
-        assert ask(port, "POST", "/ner", {"sentence": "Anna"})[0] == 422
-        assert ask(port, "POST", "/ner/batch", {"inputs": [{"text": "Anna"}] * 65})[0] == 422
-    finally:
-        server.terminate()
-        assert server.wait() in (0, -signal.SIGTERM)
-    # No progress bar, and no error.
-    assert "it/s" not in log.read_text() and "Traceback" not in log.read_text()
-
-
-def ask(port: int, method: str, path: str, body: object = None) -> tuple[int, object]:
-    """The status and the content of an answer over HTTP."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    with contextlib.closing(connection):
-        connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        return response.status, json.loads(response.read())

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any, ClassVar, Literal, Optional
@@ -19,13 +20,16 @@ from elmo_tasks.predictors.interpretation import EmbeddedWords
 from elmo_tasks.text import Word
 from elmo_tasks.vectors.batching import batches_by_length
 
-__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "as_tokens", "place_of", "span_in", "tokens_of"]
+__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "as_tokens", "place_of", "span_in", "tokens_of"]
 
 BATCH_WORDS = 8192
 """Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes."""
 # Lines that are predicted together.
 _LINES_AT_ONCE = 64
 _IDS = ("id", "pairID")
+
+Stop = Callable[[], object] | None
+"""Returns whether to stop."""
 
 
 class JsonLinesPredictor(Predictor):
@@ -121,10 +125,11 @@ class JsonLinesPredictor(Predictor):
         """The result for one input, from the predictions of its lines, without words, tags and other details."""
         return predictions[0]
 
-    def results(self, inputs: Iterable[tuple[tuple[str, ...], list[JsonDict]]]) -> Iterator[Any]:
+    def results(self, inputs: Iterable[tuple[tuple[str, ...], list[JsonDict]]], stop: Stop = None) -> Iterator[Any]:
         """The plain result of each input, which is its texts and its lines. Lines of several inputs share batches."""
         for some in constrained_batches(inputs, _LINES_AT_ONCE, get_len=lambda each: len(each[1]) or 1, strict=False):
-            predictions = iter(self._predicted(list(chain.from_iterable(lines for _, lines in some)), self.brief))
+            of_some = list(chain.from_iterable(lines for _, lines in some))
+            predictions = iter(self._predicted(of_some, self.brief, stop))
             for texts, lines in some:
                 yield self.plain(list(islice(predictions, len(lines))), *texts)
 
@@ -146,7 +151,9 @@ class JsonLinesPredictor(Predictor):
         lines = list(map(_as_object, [inputs] if isinstance(inputs, str) else inputs))
         return self._predicted(lines, self.joined)
 
-    def _predicted(self, lines: list[JsonDict], join: Callable[[Any, list[JsonDict]], JsonDict]) -> list[JsonDict]:
+    def _predicted(
+        self, lines: list[JsonDict], join: Callable[[Any, list[JsonDict]], JsonDict], stop: Stop = None
+    ) -> list[JsonDict]:
         predictions: list[JsonDict] = [{} for _ in lines]
         parsed = {}
         for number, line in enumerate(lines):
@@ -157,7 +164,7 @@ class JsonLinesPredictor(Predictor):
                     raise
                 predictions[number] = {"error": str(error), "line": line.get("line")}
         instances = self.instances_of(list(parsed.values()))
-        outputs = iter(self.predict_batch_instance(list(chain.from_iterable(instances))))
+        outputs = iter(self.predict_batch_instance(list(chain.from_iterable(instances)), stop))
         for number, of_line in zip(parsed, instances, strict=True):
             ids = {key: lines[number][key] for key in _IDS if key in lines[number]}
             predictions[number] = join(parsed[number], list(islice(outputs, len(of_line)))) | ids
@@ -166,16 +173,24 @@ class JsonLinesPredictor(Predictor):
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 
-    def predict_batch_instance(self, instances: list[Instance]) -> list[JsonDict]:
-        """Predicts in batches of similar lengths, with a bounded number of words."""
-        finished: list[JsonDict] = [{} for _ in instances]
-        texts = [max((tokens_of(instance[name]) for name in self.texts), key=len) for instance in instances]
+    def predict_batch_instance(self, instances: list[Instance], stop: Stop = None) -> list[JsonDict]:
+        """
+        Predicts in batches of similar lengths, with a bounded number of words. Before each batch, `stop` is asked:
+        see `TrainedTask`. An instance with a text without words has the prediction `without_words`.
+        """
+        finished = [copy.deepcopy(self.without_words) for _ in instances]
+        with_words = [row for row, each in enumerate(instances) if all(len(each[name]) for name in self.texts)]
+        texts = [max((tokens_of(instances[row][name]) for name in self.texts), key=len) for row in with_words]
         for batch in batches_by_length(texts, self._batch_words):
-            rows = [instances[number] for number in batch]
-            for number, instance, output in zip(batch, rows, super().predict_batch_instance(rows), strict=True):
-                metadata = instance["metadata"].metadata
-                ids = {key: metadata[key] for key in _IDS if metadata.get(key) is not None}
-                finished[number] = self.finish(instance, output) | ids
+            if stop is not None and stop():
+                raise CancelledError("stopped before the last result")
+            rows = [with_words[number] for number in batch]
+            outputs = super().predict_batch_instance([instances[row] for row in rows])
+            for row, output in zip(rows, outputs, strict=True):
+                finished[row] = self.finish(instances[row], output)
+        for instance, prediction in zip(instances, finished, strict=True):
+            metadata = instance["metadata"].metadata
+            prediction |= {key: metadata[key] for key in _IDS if metadata.get(key) is not None}
         return finished
 
     @cached_property

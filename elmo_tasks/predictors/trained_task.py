@@ -23,7 +23,7 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
-from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor
+from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.views import picture, rows_of
 from elmo_tasks.text import readable
 from elmo_tasks.vectors.elmo import CARD_FIELDS
@@ -114,25 +114,26 @@ class TrainedTask:
             if isinstance(module, PretrainedBilm):
                 module.share()
 
-    def __call__(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> Any:
+    def __call__(self, *texts: str | Iterable[str], stop: Stop = None, **named: str | Iterable[str]) -> Any:
         """
         The result for a text (or a pair of texts), or a list of results for a list of texts (or two lists, or
         a list of pairs). Texts may be named: `task(question=..., passage=...)`. A text next to a list belongs
-        to each of its texts.
+        to each of its texts. `stop`, such as the `is_set` of a `threading.Event`, is asked before each batch: if it
+        returns true, this call raises `concurrent.futures.CancelledError`.
         """
         given = self._by_name(texts, named)
         inputs = _rows(given)
         is_one = all(isinstance(each, str) for each in given.values())
         progress = self._settings["progress"]
         hidden = (None if len(inputs) > _MANY else True) if progress is None else not progress
-        results = tqdm(self.stream(inputs), total=len(inputs), disable=hidden)
+        results = tqdm(self.stream(inputs, stop), total=len(inputs), disable=hidden)
         return next(iter(results)) if is_one else list(results)
 
-    def stream(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[Any]:
-        """The results for many inputs, each a tuple of the task's texts, as they come."""
+    def stream(self, inputs: Iterable[tuple[str, ...]], stop: Stop = None) -> Iterator[Any]:
+        """The results for many inputs, each a tuple of the task's texts, as they come; `stop` as in a call."""
         threshold = self._settings["threshold"]
         read = (tuple(map(readable, texts)) for texts in inputs)
-        for result in self.predictor.results((texts, self.predictor.lines(*texts)) for texts in read):
+        for result in self.predictor.results(((texts, self.predictor.lines(*texts)) for texts in read), stop):
             yield [each for each in result if each["probability"] >= threshold] if threshold else result
 
     def frame(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> "pandas.DataFrame":
@@ -193,11 +194,28 @@ class TrainedTask:
         path = self.path.resolve()
         return path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
 
-    def __repr__(self) -> str:
+    @classmethod
+    def by_name(cls, models: Iterable[str | PathLike[str]], **options: Any) -> dict[str, "TrainedTask"]:
+        """Several tasks by their `name`. Two with the same name are an error."""
+        tasks: dict[str, TrainedTask] = {}
+        for task in (cls(model, **options) for model in models):
+            if task.name in tasks:
+                found = f"{tasks[task.name].path} and {task.path}"
+                raise ValueError(f"expected models with different names, got two named {task.name}: {found}")
+            tasks[task.name] = task
+        return tasks
+
+    @property
+    def summary(self) -> dict[str, str]:
+        """What the model is: `task`, `model` (the class), `bilm` with its precision, and `size` in memory."""
         model = self.predictor._model
         n_bytes = sum(tensor.nbytes for tensor in model.state_dict().values())
         contextual = next((module for module in model.modules() if isinstance(module, ContextualModel)), None)
-        parts = [type(model).__name__, contextual.summary if contextual else "no biLM", f"{n_bytes / 1e6:.0f} MB"]
+        bilm = contextual.summary if contextual else "no biLM"
+        return {"task": self.task, "model": type(model).__name__, "bilm": bilm, "size": f"{n_bytes / 1e6:.0f} MB"}
+
+    def __repr__(self) -> str:
+        _, *parts = self.summary.values()
         return f"TrainedTask({fspath(self.path)!r}: {', '.join(parts)})"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 from elmo_tasks.__main__ import main as elmo_tasks_main
 from elmo_tasks.embed import add_arguments
@@ -136,6 +136,9 @@ def check_command(words: list[str], line: str) -> None:
         parser = argparse.ArgumentParser()
         add_arguments(parser)
         parser.parse_args(words[4:])
+    elif words[:4] == ["python", "-m", "elmo_tasks", "serve"]:
+        with patch.dict(sys.modules, uvicorn=Mock()), patch.dict(os.environ):
+            assert elmo_tasks_main(words[3:]) == 0, line
     elif words[:5] == ["python", "-m", "spacy", "project", "run"]:
         assert f" {words[5]}" in (CHECKOUT / "examples" / "spacy" / "project.yml").read_text(encoding="utf-8"), line
     elif words[0] == "python":

@@ -179,6 +179,21 @@ class TestAllTasks:
 
 
 class TestBatches:
+    @pytest.mark.parametrize("task", ["snli", "squad"])
+    def test_a_text_without_words_in_a_file_is_predicted_as_in_a_line(self, made_predictor, tmp_path, task):
+        pairs = [("Ann sang.", "She sang."), ("Ann sang.", ""), (" ", "She sang.")]
+        if task == "snli":
+            rows = [{"sentence1": one, "sentence2": two, "pairID": f"{one}{two}"} for one, two in pairs]
+            (tmp_path / "file").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            rows = [{"context": one, "qas": [{"question": two, "id": f"{one}{two}"}]} for one, two in pairs]
+            (tmp_path / "file").write_text(json.dumps({"data": [{"paragraphs": rows}]}))
+        predictor = made_predictor(task)
+        outputs = predictor.predict_batch_instance(read(predictor, tmp_path / "file"))
+        assert [output.pop("pairID", output.pop("id", None)) for output in outputs] == ["".join(pair) for pair in pairs]
+        empty = predictor.predict(*pairs[1])
+        assert outputs[0].keys() > empty.keys() and outputs[1:] == [empty, empty]
+
     def test_they_are_bounded_by_words(self, make_model, monkeypatch):
         made = make_model("sst", PLACES["none"])
         predictor = SentencePredictor(made.model, made.reader)

@@ -2,6 +2,7 @@ import copy
 import json
 import pickle
 import re
+from concurrent.futures import CancelledError
 from multiprocessing import get_context
 
 import pandas as pd
@@ -139,6 +140,22 @@ class TinyTagger(NerTagger):
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "tiny_package, tiny_package")
         assert predictor_of(config.parent) is NerPredictor
         assert TrainedTask(config.parent)(TEXT) == trained["ner"](TEXT)
+
+
+class TestStop:
+    def test_it_is_asked_before_each_batch(self, trained):
+        asked = []
+        with pytest.raises(CancelledError):
+            trained["ner"](["man " * 4000] * 4, stop=lambda: asked.append(1) or len(asked) == 2)
+        assert len(asked) == 2
+        assert len(list(trained["ner"].stream([("Ann",)] * 3, stop=lambda: False))) == 3
+
+
+def test_tasks_have_names_that_differ(archive):
+    one, other = archive("ner", "none", 0), archive("ner", "both", 3)
+    assert list(TrainedTask.by_name([one, archive("sst", "none", 0)])) == ["ner", "sst"]
+    with pytest.raises(ValueError, match=f"named ner: {one} and {other}"):
+        TrainedTask.by_name([one, other])
 
 
 class TestCopies:

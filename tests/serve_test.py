@@ -1,0 +1,203 @@
+"""Trained models behind HTTP."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_tasks import TrainedTask
+from elmo_tasks.__main__ import main
+from tests.paths import CHECKOUT
+from tests.predictors.trained_task_test import TEXTS, rounded
+
+for package in ("fastapi_offline", "httpx", "prometheus_client", "uvicorn"):
+    pytest.importorskip(package)
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def models(archive, tmp_path_factory) -> dict[str, Path]:
+    """Folders of small models, with a blank in their paths."""
+    folder = tmp_path_factory.mktemp("some models")
+    for task in ("srl", "snli"):
+        (folder / task).symlink_to(archive(task, "both", 3).parent)
+    return {task: folder / task for task in ("srl", "snli")}
+
+
+@pytest.fixture
+def app(models, monkeypatch) -> Any:
+    from elmo_tasks.serve import make_app
+
+    monkeypatch.setenv("ELMO_TASKS_SERVE", shlex.join(map(str, models.values())))
+    return make_app()
+
+
+@pytest.fixture
+def client(app) -> Any:
+    from starlette.testclient import TestClient
+
+    with TestClient(app) as client:
+        yield client
+
+
+def inputs_of(task: str) -> dict[str, str]:
+    names = ("premise", "hypothesis") if task == "snli" else ("text",)
+    return dict(zip(names, TEXTS[task], strict=True))
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("task", ["srl", "snli"])
+    def test_they_are_the_results_of_the_task(self, client, models, task):
+        given = inputs_of(task)
+        expected = json.loads(json.dumps(TrainedTask(models[task])(**given)))
+        assert client.post(f"/{task}", json=given).json() == rounded(expected)
+        assert client.post(f"/{task}/batch", json={"inputs": [given] * 2}).json() == rounded([expected] * 2)
+
+    @pytest.mark.parametrize(
+        ("path", "headers", "body", "status", "detail"),
+        [
+            ("/srl", {}, b'{"text": "Ann"}', 415, "expected the header Content-Type: application/json, got none"),
+            ("/srl", {"Content-Type": "text/plain"}, b'{"text": "Ann"}', 415, "got text/plain"),
+            ("/srl", JSON, iter([b'{"text": "Ann"}']), 411, "Content-Length"),
+            ("/srl", JSON, json.dumps({"text": "a" * 1_000_001}).encode(), 413, "at most 1000000 bytes"),
+            ("/srl", JSON, json.dumps({"text": "a" * 50_001}).encode(), 422, "50000"),
+            ("/snli", JSON, json.dumps({"premise": "a" * 20_001, "hypothesis": "b"}).encode(), 422, "20000"),
+            ("/srl", JSON, b'{"text": "\\ud83d"}', 422, "text"),
+            ("/srl", JSON, b'{"sentence": "Ann"}', 422, "sentence"),
+            ("/srl/batch", JSON, json.dumps({"inputs": [{"text": "Ann"}] * 65}).encode(), 422, "64"),
+        ],
+    )
+    def test_a_bad_request_is_explained(self, client, path, headers, body, status, detail):
+        answer = client.post(path, headers=headers, content=body)
+        assert answer.status_code == status and detail in answer.text
+
+
+class TestPages:
+    def test_the_documentation_needs_no_network(self, client):
+        page = client.get("/")
+        assert page.url.path == "/docs" and "swagger" in page.text
+        links = re.findall(r'(?:href|src)="([^"]+)"', page.text)
+        assert len(links) >= 3 and all(link.startswith("/") for link in links)
+        assert all(client.get(link).status_code == 200 for link in links)
+
+    def test_health_names_the_models_without_their_paths(self, client, models):
+        health = client.get("/health").json()
+        assert health["status"] == "ok" and set(health["models"]) == {"srl", "snli"}
+        assert health["models"]["srl"]["task"] == "srl" and str(models["srl"].parent) not in str(health)
+
+    def test_metrics_count_requests(self, client):
+        name = 'elmo_tasks_request_seconds_count{path="/snli",status="200"}'
+        counts = []
+        for _ in range(2):
+            client.post("/snli", json=inputs_of("snli"))
+            metrics = dict(line.rsplit(" ", 1) for line in client.get("/metrics").text.splitlines())
+            counts.append(float(metrics[name]))
+        assert counts[1] == counts[0] + 1
+        assert float(metrics["elmo_tasks_texts_in_work"]) == 0 and float(metrics["process_resident_memory_bytes"]) > 1e6
+
+
+class TestTheEndOfWork:
+    """Texts for several batches, of which only the first is computed."""
+
+    @pytest.fixture
+    def batches(self, monkeypatch) -> list[int]:
+        from elmo_tasks.models import SnliModel
+
+        started: list[int] = []
+        forward = SnliModel.forward
+        monkeypatch.setattr(SnliModel, "forward", lambda *args, **kw: started.append(1) or forward(*args, **kw))
+        return started
+
+    BODY = json.dumps({"inputs": [{"premise": "old man " * 1000, "hypothesis": "man"}] * 32}).encode()
+
+    def test_it_ends_with_its_client(self, app, batches):
+        messages = [{"type": "http.request", "body": self.BODY}, {"type": "http.disconnect"}]
+        headers = {**JSON, "Content-Length": str(len(self.BODY))}
+        scope = {"type": "http", "method": "POST", "path": "/snli/batch", "query_string": b"", "root_path": ""}
+        scope["headers"] = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        batches.clear()
+
+        async def receive() -> dict[str, Any]:
+            return messages.pop(0)
+
+        async def send(message: dict[str, Any]) -> None:
+            assert message.get("status", 499) == 499
+
+        asyncio.run(app(scope, receive, send))
+        assert not messages and len(batches) <= 1
+
+    def test_it_ends_with_its_time(self, models, monkeypatch, batches):
+        from starlette.testclient import TestClient
+
+        from elmo_tasks.serve import make_app
+
+        monkeypatch.setenv("ELMO_TASKS_SERVE", shlex.quote(str(models["snli"])))
+        monkeypatch.setenv("ELMO_TASKS_SERVE_SECONDS", "0.01")
+        app = make_app()
+        batches.clear()
+        answer = TestClient(app).post("/snli/batch", content=self.BODY, headers=JSON)
+        assert answer.status_code == 503 and "0.01 seconds" in answer.text and len(batches) <= 1
+
+
+class TestCommand:
+    def test_its_arguments_are_settings_of_the_processes(self, monkeypatch):
+        monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_PACKAGES", "")
+        started = []
+        monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append((app, options)))
+        assert main(["serve", "my models/ner", "srl", "--include-package", "questions", "--workers", "2"]) == 0
+        assert started == [
+            ("elmo_tasks.serve:make_app", {"factory": True, "host": "127.0.0.1", "port": 8000, "workers": 2})
+        ]
+        assert shlex.split(os.environ["ELMO_TASKS_SERVE"]) == ["my models/ner", "srl"]
+        assert os.environ["ELMO_TASKS_SERVE_PACKAGES"] == "questions"
+
+
+@pytest.mark.weekly
+def test_all_models_answer_from_a_process(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path / "log"
+    with log.open("w") as file:
+        command = [sys.executable, "-m", "elmo_tasks", "serve", "--port", str(port)]
+        server = subprocess.Popen(command, stdout=file, stderr=file, cwd=CHECKOUT)
+    try:
+        while server.poll() is None and "running on" not in log.read_text():
+            time.sleep(0.2)
+        models = ask(port, "GET", "/health")[1]["models"]
+        assert len(models) == 6, log.read_text()
+        for model in models:
+            task = TrainedTask(model)
+            inputs = [dict(zip(task.predictor.inputs, texts, strict=True)) for texts in task.predictor.examples]
+            expected = [json.loads(json.dumps(task(**each))) for each in inputs]
+            for each, result in zip(inputs, expected, strict=True):
+                assert ask(port, "POST", f"/{model}", each) == (200, rounded(result))
+            assert ask(port, "POST", f"/{model}/batch", {"inputs": inputs}) == (200, rounded(expected))
+    finally:
+        server.terminate()
+        assert server.wait() in (0, -signal.SIGTERM)
+    # No progress bar, and no error.
+    assert "it/s" not in log.read_text() and "Traceback" not in log.read_text()
+
+
+def ask(port: int, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    """The status and the content of an answer over HTTP."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with contextlib.closing(connection):
+        connection.request(method, path, json.dumps(body), JSON)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
