@@ -4,8 +4,9 @@ import argparse
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain, islice, tee
 from pathlib import Path
-from typing import TextIO, get_args
+from typing import Any, TextIO, get_args
 
 from allennlp.commands.subcommand import Subcommand
 from tqdm import tqdm
@@ -20,13 +21,13 @@ __all__ = ["PerplexityOfText"]
 
 @Subcommand.register("elmo-perplexity")
 class PerplexityOfText(Subcommand):
-    """Print the perplexity of a text, and write the log-likelihood of its sentences."""
+    """Print the perplexity of a text, and write the log-likelihood of its lines."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         subparser.add_argument("bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt")
         subparser.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
-        subparser.add_argument("--output-file", type=Path, help="JSON lines: sentences, log-likelihoods in nats")
+        subparser.add_argument("--output-file", type=Path, help="a JSON line per line: log-likelihoods in nats")
         subparser.add_argument(
             "--precision", choices=get_args(Precision), default="float32", help="of the biLM's products"
         )
@@ -41,17 +42,25 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
     output = arguments.output_file
     if output is not None:
         check_not_input(output, *text.files, *model.files)
-    scores: Iterator[SentenceLikelihood] = tqdm(model.score(text), unit="sentence", disable=None)
     with ExitStack() as stack:
-        if output is not None:
+        if output is None:
+            scores = model.score(text)
+        else:
             file = stack.enter_context(open(stack.enter_context(atomic_file(output)), "w", encoding="utf-8"))
-            scores = _written(scores, file)
-        found = summary(scores)
+            scores = _written(model, text, file)
+        found = summary(tqdm(scores, unit="sentence", disable=None))
     for name, value in found.items():
         print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
 
 
-def _written(scores: Iterator[SentenceLikelihood], file: TextIO) -> Iterator[SentenceLikelihood]:
-    for score in scores:
-        file.write(json.dumps(score._asdict(), ensure_ascii=False) + "\n")
-        yield score
+def _written(model: LanguageModel, text: LmText, file: TextIO) -> Iterator[SentenceLikelihood]:
+    """The scores of all sentences, with a row in the file for each line of the text."""
+    lines, read_ahead = tee(text.lines())
+    scores = model.score(chain.from_iterable(sentences for *_, sentences in read_ahead))
+    for name, number, sentences in lines:
+        of_line = list(islice(scores, len(sentences)))
+        row: dict[str, Any] = {"line": number} if len(text.files) == 1 else {"file": name, "line": number}
+        row["words"] = list(chain.from_iterable(sentences))
+        row |= {key: sum(getattr(each, key) for each in of_line) for key in ("forward", "backward", "n_unknown")}
+        file.write(json.dumps(row | {"n_sentences": len(of_line)}, ensure_ascii=False) + "\n")
+        yield from of_line

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,28 @@ class TestPerplexityOfText:
             assert found[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
         n_words = sum(len(score["words"]) for score in scores)
         assert found["unknown_share"] == pytest.approx(sum(s["n_unknown"] for s in scores) / n_words, abs=1e-4)
+
+    def test_each_line_has_one_row_with_its_number(self, exported, command, tmp_path, capsys):
+        """A blank line has no sentence, and a long one has two."""
+        lines = ["The dog barks .", "", " ".join(["river"] * 300), "It rains .", ""]
+        (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
+        command("elmo-perplexity", exported, tmp_path / "a.txt", "--output-file", tmp_path / "a.jsonl")
+        found = printed(capsys)
+        rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+        assert [(row["line"], row["words"]) for row in rows] == [
+            (number, line.split()) for number, line in enumerate(lines, start=1)
+        ]
+        assert [row["n_sentences"] for row in rows] == [1, 0, 2, 1, 0]
+        assert found["sentences"] == 4 and found["words"] == 307
+        nats = -sum(row["forward"] for row in rows) / (307 + 4)
+        assert found["forward_perplexity"] == pytest.approx(math.exp(nats), rel=1e-4)
+        (tmp_path / "b").mkdir()
+        for name in ("x.txt", "y.txt"):
+            (tmp_path / "b" / name).write_text("It rains .\n")
+        command("elmo-perplexity", exported, tmp_path / "b", "--output-file", tmp_path / "b.jsonl")
+        rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
+        assert [(Path(row["file"]).name, row["line"]) for row in rows] == [("x.txt", 1), ("y.txt", 1)]
+        assert rows[0]["forward"] == pytest.approx(rows[1]["forward"])
 
     @pytest.mark.parametrize("name", ["", "model.tar.gz"])
     def test_the_training_of_a_bilm_must_be_exported_first(self, lm_run, command, fixtures_root, name):

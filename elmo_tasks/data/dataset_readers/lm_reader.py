@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from glob import glob
-from itertools import pairwise
+from itertools import chain, pairwise, tee
 from pathlib import Path
 from typing import Any, Optional
 
@@ -47,21 +47,24 @@ class LmText:
         self._letters = letters
 
     def __iter__(self) -> Iterator[list[str]]:
+        return chain.from_iterable(sentences for *_, sentences in self.lines())
+
+    def lines(self) -> Iterator[tuple[str, int, list[list[str]]]]:
+        """The file, the number and the sentences of each line: none if it is blank, several if it is split."""
         n_sentences = n_split = 0
         for file in self.files:
-            sentences = (sentence for _, sentence in text_sentences(file, letters=self._letters))
-            for sentence in warn_if_untokenised(sentences, file):
+            numbers, texts = tee(text_sentences(file, letters=self._letters))
+            sentences = warn_if_untokenised((sentence for _, sentence in texts), file)
+            for (number, _), sentence in zip(numbers, sentences, strict=True):
                 # A word of CoNLL-U may have spaces.
                 text = sentence if isinstance(sentence, str) else " ".join(sentence)
                 words = words_of_text(text, "whitespace") if self._nfc else text.split()
                 n_pieces = -(-len(words) // MAX_WORDS)
                 n_sentences += n_pieces
                 n_split += n_pieces > 1
-                if n_pieces == 1:
-                    yield words
-                elif words:
-                    bounds = [len(words) * piece // n_pieces for piece in range(n_pieces + 1)]
-                    yield from (words[first:last] for first, last in pairwise(bounds))
+                # Bounds of no piece are an empty list.
+                bounds = [len(words) * piece // n_pieces for piece in range(n_pieces + 1) if n_pieces]
+                yield file, number, [words[first:last] for first, last in pairwise(bounds)]
         if not n_sentences:
             raise ValueError(f"expected at least one sentence, one sentence per line: {self._path}")
         logger.info("%s: %d sentences; %d lines were split", self._path, n_sentences, n_split)
