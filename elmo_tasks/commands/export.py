@@ -10,6 +10,7 @@ from allennlp_today import load_archive
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
+from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Export"]
@@ -21,12 +22,15 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 class Export(Subcommand):
     """
     Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only the first
-    two for a model of AllenNLP with ELMo, and for an ELMoForManyLangs model, whose files only our biLM reads.
+    two for the biLM in the model of a task, also of AllenNLP, and for an ELMoForManyLangs model, whose files only
+    our biLM reads.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        subparser.add_argument("archive", help="archive or run of a trained biLM, or what --bilm accepts elsewhere")
+        subparser.add_argument(
+            "archive", help="archive or run of a trained biLM or task, or what --bilm accepts elsewhere"
+        )
         subparser.add_argument("folder", type=Path, help="where to write the files")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
         subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs can read hdf5")
@@ -42,11 +46,13 @@ def _export(arguments: argparse.Namespace) -> None:
         bilm = Bilm.from_files(*pretrained_files(arguments.archive))
     except (OSError, ValueError):
         model = load_archive(arguments.archive).model
-        if not isinstance(model, BilmLanguageModel):
+        trained = next((each for each in model.modules() if isinstance(each, BilmLanguageModel | PretrainedBilm)), None)
+        if trained is None:
             raise ValueError(f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}") from None
-        bilm, words = model.bilm, model.word_list()
-        if not arguments.without_softmax:
-            softmax = model.softmax.state_dict()
+        bilm = trained.bilm
+        if isinstance(trained, BilmLanguageModel):
+            words = trained.word_list()
+            softmax = None if arguments.without_softmax else trained.softmax.state_dict()
     replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()} if arguments.force else ()
     # The three files belong together: a mixture of two exports would go unnoticed.
     with atomic_folder(arguments.folder, replaceable) as folder:

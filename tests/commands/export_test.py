@@ -59,6 +59,14 @@ class TestExport:
         found, expected = (Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model))
         assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
+    def test_the_bilm_of_a_task_is_exported(self, command, tmp_path, archive):
+        model = load_archive(archive("ner", "both", 3)).model
+        (bilm,) = (each for each in model.modules() if isinstance(each, Bilm))
+        command("elmo-export", archive("ner", "both", 3), tmp_path / "exported")
+        assert set(os.listdir(tmp_path / "exported")) == {"options.json", "weights.hdf5"}
+        found = Elmo.from_pretrained(tmp_path / "exported", device="cpu").bilm.state_dict()
+        assert all(torch.equal(found[name], weight) for name, weight in bilm.state_dict().items())
+
     def test_it_can_be_half_as_large_and_without_softmax(self, lm_run, exported, command, tmp_path):
         command("elmo-export", lm_run, tmp_path / "small", "--dtype", "float16", "--without-softmax")
         with h5py.File(tmp_path / "small" / "weights.hdf5") as file:
