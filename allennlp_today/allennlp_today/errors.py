@@ -27,6 +27,9 @@ _HINTS = {
     r"does not match the configuration we're recovering": (
         "to change it, edit config.json in the folder of the run, and train with that file and --recover"
     ),
+    r"(index out of range in self|is out of bounds).*--extend-vocab": (
+        "the data have labels that the model was not trained with: new labels need a new training"
+    ),
     r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
         "this looks like a config of AllenNLP 0.x, which had `iterator` and other names"
     ),
@@ -69,7 +72,8 @@ def _end(error: BaseException) -> None:
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
     # The packages of the functions that the error passed through, the one with the `raise` last.
     packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
-    hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, message)), None)
+    asked = message + " --extend-vocab" * ("--extend-vocab" in sys.argv)
+    hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, asked)), None)
     # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
     if hint is None and "huggingface_hub" in packages:
         hint = "no usable answer from the hub"

@@ -20,6 +20,7 @@ class Fail(Subcommand):
 
     def add_subparser(self, parser):
         subparser = parser.add_parser(self.name)
+        subparser.add_argument("--extend-vocab", action="store_true")
         subparser.set_defaults(func=self.fail)
         return subparser
 
@@ -32,9 +33,9 @@ class Fail(Subcommand):
 def end_of(monkeypatch, logging_as_before):
     """The exit code of a command that raises an error, or the error if it is not caught."""
 
-    def run(error: BaseException) -> object:
+    def run(error: BaseException, *arguments: str) -> object:
         Fail.error = error
-        monkeypatch.setattr(sys, "argv", ["allennlp", "errors-test"])
+        monkeypatch.setattr(sys, "argv", ["allennlp", "errors-test", *arguments])
         with pytest.raises(BaseException) as ended:
             main(prog="allennlp")
         return ended.value.code if isinstance(ended.value, SystemExit) else ended.value
@@ -72,6 +73,11 @@ class TestEndInOneLine:
     )
     def test_a_message_that_says_too_little_has_a_hint(self, end_of, error, hint):
         assert hint in end_of(error)
+
+    @pytest.mark.parametrize("message", ["index out of range in self", "Target 121 is out of bounds."])
+    def test_unknown_labels_have_a_hint_if_the_vocabulary_is_extended(self, end_of, message):
+        error = IndexError(message)
+        assert "New labels" in end_of(error, "--extend-vocab") and end_of(error) is error
 
     def test_other_errors_are_raised_unchanged(self, end_of):
         for error in (RuntimeError("broken"), ValueError("of the user's own code")):
