@@ -31,10 +31,16 @@ _FORMATS = {
         r"(#.*\n)*(1(-\d+)?\t.*\n[12]\t|\d[\d.-]*(\t[^\t\n]+){9}$)",
         "text is read from CoNLL-U if the name ends with .conllu; `cut -f2,3` keeps the words and tags of GermEval",
     ),
+    "WebAnno TSV": (
+        r"#FORMAT=WebAnno|(#.*\n)*\d+-\d+\t\d+-\d+\t",
+        "export it from WebAnno or INCEpTION as CoNLL 2002, which the reader elmo_ner reads",
+    ),
     "words with language codes": (r"([a-z-]{2,}):\S+\t\S+(\n\1:.*){4}", "`sed 's/^[a-z-]*://'` removes the codes"),
     "words with tags": (r"-DOCSTART-", "the reader elmo_ner reads them"),
     "a table": (r"(?!)", "write the column of its texts to a file: `cut -f1` keeps the first"),
 }
+# What to do with a file in any other format, by what is wanted. OntoGUM's, for example, has no sentences.
+_HINTS = {"CoNLL-2012": "write its words in the columns of docs/tasks/coref.md, an empty line after each sentence"}
 _TAG = re.compile(r"[-_*O]|[BIELSU]-\S+|\S*\*\)*")
 
 
@@ -46,7 +52,8 @@ def lines_in(path: str | PathLike[str], wanted: str, *formats: str) -> Iterator[
     is_csv = ".csv" in Path(path).suffixes
     found = "a table" if is_csv else _format_of([line for _, line in first if line.strip()])
     if found is not None and found not in formats:
-        raise ValueError(f"expected {wanted}, got what looks like {found} ({_FORMATS[found][1]}): {path}")
+        hint = _HINTS.get(wanted, _FORMATS[found][1])
+        raise ValueError(f"expected {wanted}, got what looks like {found} ({hint}): {path}")
     return chain(first, lines)
 
 

@@ -22,6 +22,7 @@ COREF = "#begin document (x); part 000\nx 0 0 a (0)\nx 0 1 b {}\n\n#end document
 WORD = "{0}\t{1}\t_\tNOUN\tNN" + "\t_" * 5 + "\n"
 SKELETON = SRL.replace(" a ", " [WORD] ").replace("(V*)", "{}")
 SQUAD = '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": "q", "question": "b"%s}]}]}]}'
+ANSWER = ', "answers": [{"text": "a", "answer_start": 0}]'
 SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
 
 
@@ -36,6 +37,8 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (NerReader, "".join(f"nl:{word}\tO\n" for word in "abcde"), ""),
         (NerReader, "<S> O\na O\n", "line 1"),
         (NerReader, "\n-DOCSTART- O\n", ""),
+        (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", ""),
+        (NerReader, "#FORMAT=WebAnno TSV 3.3\n\n#Text=Ann\n1-1\t0-3\tAnn\tPER\n", ""),
         (PosReader, WORD.format(1, "_") + WORD.format(2, "_"), "line 1"),
         (PosReader, POS + "2\tbark\n", "line 1"),
         (PosReader, POS + "\n" + POS + POS.replace("NOUN", "_").replace("1", "2"), "line 3"),
@@ -60,7 +63,12 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (SnliReader, f"[{SNLI}]".replace("\n", ""), "line 1"),
         (SnliReader, SNLI + SNLI.replace("gold_label", "label"), "line 2"),
         (SnliReader, SNLI.replace("neutral", "entails"), "line 1"),
+        (SnliReader, SNLI + SNLI.replace(': "b"', ': ""'), "line 2"),
+        (SnliReader, SNLI.replace(': "a"', ': " "'), "line 1"),
         (SquadReader, SQUAD % "", "question q"),
+        (SquadReader, SQUAD.replace('"b"', '" "') % ANSWER, "question q"),
+        (SquadReader, SQUAD.replace('"a"', '""') % ANSWER.replace('"a"', '""'), "question q"),
+        (SquadReader, SQUAD % ANSWER.replace('"a"', '""'), "question q"),
         (SquadReader, SQUAD % ', "answers": [{"text": "c", "answer_start": 0}]', "question q"),
         (SstReader, "(3 (2 It) (4 works))\n(3 (2 It) (4 works)\n", "line 2"),
         (SstReader, "(5 (2 It) (3 works))\n", "line 1"),
@@ -74,3 +82,23 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, reader: type[DatasetRea
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{place}"):
         list(reader().read(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("reader", "content", "hint"),
+    [
+        (SstReader, "3\tIt 's good\n", "(3 It works)"),
+        (SstReader, "sentence\tlabel\nIt 's good\t1\nNo\t0\n", "(3 It works)"),
+        (SstReader, '{"text": "It is good", "label": 4}\n', "(3 It works)"),
+        (SstReader, "(3 (2 It) (4 works)\n", "(3 It works)"),
+        (CorefReader, "# begin document GUM_x\n0\tAnn\t(0)\n1\tsang\t_\n# end document\n", "docs/tasks/coref.md"),
+        (CorefReader, "# newdoc id = GUM_x\n" + WORD.format(1, "Ann"), "docs/tasks/coref.md"),
+        (SrlReader, WORD.format(1, "Ann") + WORD.format(2, "sang"), "docs/tasks/coref.md"),
+        (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "CoNLL 2002"),
+    ],
+)
+def test_a_different_format_has_the_remedy_of_its_reader(path, reader, content, hint):
+    path.write_text(content)
+    with pytest.raises(ValueError, match=re.escape(hint)) as error:
+        list(reader().read(str(path)))
+    assert "\n" not in str(error.value) and "GermEval" not in str(error.value)

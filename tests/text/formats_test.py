@@ -45,6 +45,7 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", "numbered columns", f"1\tDogs{COLUMNS}\n"),
         ("a.txt", "numbered columns", f"\n# text = Dogs\n1\tDogs{COLUMNS}\n\n"),
         ("a.txt", "numbered columns", f"0.1\tDogs{COLUMNS}\n"),
+        ("a.txt", "WebAnno TSV", "#Text=Dogs\n1-1\t0-4\tDogs\t_\n"),
         ("a.csv", "a table", "1,It is good\n"),
     ],
 )

@@ -12,6 +12,8 @@ from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
 __all__ = ["NerReader"]
 
 _TAG = re.compile(r"O|[BIELSU]-\S+")
+# What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks (`# sent_id = 7`).
+_COMMENT = re.compile(r"-DOCSTART-|# (id|\w+ =)\s")
 
 
 @DatasetReader.register("elmo_ner")
@@ -19,7 +21,7 @@ class NerReader(TaskReader):
     """
     Reads files with one word per line and an empty line after each sentence. The first column is the word,
     the last its tag; columns between them (part of speech, chunk) are ignored. All lines have the same number
-    of columns. For prediction, a file may have only words.
+    of columns. For prediction, a file may have only words. Comments such as `# id 7` are ignored.
 
     Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the
     paper's model uses (section A.7).
@@ -52,4 +54,4 @@ class NerReader(TaskReader):
 
 
 def _is_break(line: str) -> bool:
-    return not line.strip(" \t") or line.startswith("-DOCSTART-")
+    return not line.strip(" \t") or _COMMENT.match(line) is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
+from unicodedata import is_normalized
 
 from allennlp.data import DatasetReader, Instance, Token, Tokenizer, Vocabulary
 from allennlp.data.fields import TextField
@@ -77,28 +78,33 @@ class SquadReader(FileReader, AllenNlpSquadReader):
         As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its first
         character. Returns `None` if all answers are beyond `max_passage_tokens`.
         """
-        if answers is not None and not answers:
+        if answers is not None and not all(text.strip() for text, _ in answers or [("", 0)]):
             raise ValueError("expected an answer, as in SQuAD 1.1, got none")
         for text, start in answers or ():
             # The model would learn from the wrong span.
             if passage[start : start + len(text)] != text:
                 found = passage[start:][: len(text)]
                 raise ValueError(f"expected the answer {text!r} at character {start}, got {found!r}")
+        tokens = self._tokenizer.tokenize(passage) if passage_tokens is None else passage_tokens
+        written = tokens
+        if not is_normalized("NFC", passage):
+            # AllenNLP takes the length of a word, which is in NFC, for its length in the passage.
+            written = [Token(passage[token.idx : token.idx_end], token.idx) for token in tokens]
         instance = super().text_to_instance(
             question,
             passage,
             char_spans=[(start, start + len(text.rstrip())) for text, start in answers or ()],
             answer_texts=[text for text, _ in answers or ()],
-            passage_tokens=passage_tokens,
+            passage_tokens=written,
             additional_metadata={"id": question_id},
         )
         if instance is None:
             return None
         # Words and characters are counted in the order of the fields.
-        instance.fields["passage"] = instance.fields.pop("passage")
+        instance.fields["passage"] = TextField(tokens[: len(instance.fields.pop("passage"))])
+        instance["metadata"].metadata["passage_tokens"] = [token.text for token in instance["passage"].tokens]
         # AllenNLP's reader adds them, but data loader workers refuse instances that have them.
-        for name in ("question", "passage"):
-            instance[name]._token_indexers = None
+        instance["question"]._token_indexers = None
         return instance
 
 

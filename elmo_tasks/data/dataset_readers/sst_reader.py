@@ -9,7 +9,7 @@ from allennlp.data.fields import LabelField
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields
 from elmo_tasks.text import TREEBANK_WORDS
 from elmo_tasks.text.formats import lines_in
-from elmo_tasks.text.lines import located
+from elmo_tasks.text.lines import located, numbered_lines
 
 __all__ = ["SstReader"]
 
@@ -18,7 +18,7 @@ __all__ = ["SstReader"]
 class SstReader(TaskReader):
     r"""
     Reads files with one tree per line, in the brackets of the Penn Treebank, with a sentiment from 0 (very
-    negative) to 4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`.
+    negative) to 4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`, or `(3 It 's good)`.
 
     Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to
     `"`. A number and a fraction that are joined by a no-break space, as in the treebank, become two words.
@@ -37,16 +37,13 @@ class SstReader(TaskReader):
         self._min_phrase_length = min_phrase_length
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[list[Token], str | None]]]:
-        # Imported here, because nltk would slow down the start of every command by a second.
-        from nltk.tree import Tree
-
-        for number, line in lines_in(path, "one tree per line", "trees"):
+        lines = numbered_lines(path) if self.reads_gold else lines_in(path, "one tree per line", "trees")
+        for number, line in lines:
             if not line.strip():
                 continue
             with located(path, number):
-                # Phrases share the tokens of their sentence.
-                tree = Tree.fromstring(line, read_leaf=lambda word: Token(_unescaped(word)))
-                phrases = [tree] if self._min_phrase_length is None else list(tree.subtrees())
+                tree = _tree(line)
+            phrases = [tree] if self._min_phrase_length is None else list(tree.subtrees())
             for phrase in phrases:
                 words = phrase.leaves()
                 if len(words) >= (self._min_phrase_length or 1):
@@ -60,6 +57,18 @@ class SstReader(TaskReader):
                 raise ValueError(f"expected a sentiment from 0 to 4, got {label!r}")
             fields["label"] = LabelField(label)
         return Instance(fields)
+
+
+def _tree(line: str) -> Any:
+    """A tree of nltk. Its phrases share the tokens of their sentence."""
+    # Imported here, because nltk would slow down the start of every command by a second.
+    from nltk.tree import Tree
+
+    try:
+        return Tree.fromstring(line, read_leaf=lambda word: Token(_unescaped(word)))
+    except ValueError:
+        example = "a tree like (3 (2 It) (4 works)), or (3 It works) for a sentence with only its own label"
+        raise ValueError(f"expected {example}, got {line[:60]!r}") from None
 
 
 def _unescaped(word: str) -> str:

@@ -53,6 +53,9 @@ class FileReader:
         for place, row in self.shard_iterable(chain(first, rows)):
             with located(path, place):
                 instance = self.instance_of(*row)
+                if self.reads_gold and instance is not None and (empty := _without_words(instance)):
+                    # Its vectors could not be pooled: the loss would be NaN.
+                    raise ValueError(f"expected words as {empty[0]}, got none")
             if instance is not None:
                 yield instance
 
@@ -63,6 +66,11 @@ class TaskReader(FileReader, DatasetReader):
     def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: Any) -> None:
         super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+
+
+def _without_words(instance: Instance) -> list[str]:
+    """The names of the texts that have no words."""
+    return [name for name, field in instance.fields.items() if isinstance(field, TextField) and not field.tokens]
 
 
 class SpanTagsField(SequenceLabelField):

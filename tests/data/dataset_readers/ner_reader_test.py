@@ -49,6 +49,13 @@ class TestNerReader:
         assert len(expected) > 20
         assert [content_of(instance) for instance in NerReader().read(file)] == expected
 
+    @pytest.mark.parametrize("reads_gold", [True, False])
+    def test_comments_are_not_words(self, path, reads_gold):
+        """The first is MultiCoNER's, with as many columns as a line of words."""
+        content = "# id 7\tdomain=en\nAnn _ _ B-PER\n# _ _ O\n\n# sent_id = x\nRome _ _ B-LOC\n"
+        expected = [["U-PER", "O"], ["U-LOC"]] if reads_gold else [None, None]
+        assert read(path, content, reads_gold) == list(zip([["Ann", "#"], ["Rome"]], expected, strict=True))
+
     def test_a_file_of_words_has_no_tags(self, path):
         assert read(path, "New\nYork\n\nParis\n", reads_gold=False) == [(["New", "York"], None), (["Paris"], None)]
 

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from allennlp.data import Instance
@@ -65,6 +66,17 @@ class TestSquadReader:
     def test_the_span_has_all_tokens_of_the_answer(self, path, answer, expected):
         (instance,) = SquadReader().read(squad(path, (PASSAGE, [[answer]])))
         assert answer_of(instance) == expected
+
+    @pytest.mark.parametrize("answer", ["Çelik Müller", "Zürich", "Zoë", "in Zürich."])
+    def test_the_places_are_in_the_text_as_it_was_given(self, path, answer):
+        """NFD has more characters than the words, which are in NFC."""
+        passage, answer = (normalize("NFD", text) for text in ("Zoë met Çelik Müller in Zürich.", answer))
+        (instance,) = SquadReader().read(squad(path, (passage, [[answer]])))
+        assert answer_of(instance) == answer and instance["metadata"]["original_passage"] == passage
+        words = ["Zoë", "met", "Çelik", "Müller", "in", "Zürich", "."]
+        assert [token.text for token in instance["passage"].tokens] == instance["metadata"]["passage_tokens"] == words
+        (cut,) = SquadReader(max_passage_tokens=6).read(squad(path, (passage, [[answer.removesuffix(".")]])))
+        assert answer_of(cut) == answer.removesuffix(".") and len(cut["passage"]) == 6
 
     def test_the_most_common_answer_is_the_target_and_all_answers_are_right(self, path):
         answers = [["Ann", "Ann Lee", "Ann Lee"], ["Lee", "Ann"]]
