@@ -1,9 +1,6 @@
 """
-Trained models behind HTTP: `python -m elmo_tasks serve`, or any ASGI server with the factory `make_app`.
-
-`POST /ner`, `POST /ner/batch` and so on answer, and `/docs` shows what each model takes. The environment variables
-`ELMO_TASKS_SERVE`, `ELMO_TASKS_SERVE_PACKAGES`, `ELMO_TASKS_SERVE_THREADS` and `ELMO_TASKS_SERVE_SECONDS` are the
-settings, which the worker processes of a server also read.
+Trained models behind HTTP: `python -m elmo_tasks serve`, or any ASGI server with the factory `make_app`. The settings
+are environment variables, `ELMO_TASKS_SERVE` and so on, which the worker processes of a server also read.
 """
 
 import asyncio
@@ -36,12 +33,8 @@ MODELS = "ner srl coref squad snli sst"
 MAX_BYTES, MAX_TEXTS = 1_000_000, 64
 # The work for a text that is read as a whole ends only after it, and may grow with the square of its length.
 MAX_CHARACTERS, MAX_CHARACTERS_AS_A_WHOLE = 50_000, 20_000
-SECONDS = Histogram(
-    "elmo_tasks_request_seconds",
-    "Seconds until a request was answered",
-    ["path", "status"],
-    buckets=(0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
-)
+BUCKETS = (0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+SECONDS = Histogram("elmo_tasks_request_seconds", "Seconds until the answer", ["path", "status"], buckets=BUCKETS)
 TEXTS = Gauge("elmo_tasks_texts_in_work", "Texts, or pairs of texts, that wait or are computed")
 
 
@@ -97,9 +90,8 @@ def _add_model(app: FastAPI, name: str, task: TrainedTask, work: _Work) -> None:
         return (await work.results(request, compute, [body]))[0]
 
     @app.post(f"/{name}/batch", summary=f"{title}, many", description=about, tags=[name])
-    async def answers(request: Request, body: many) -> list[Any]:
-        results: list[Any] = await work.results(request, compute, body.inputs)
-        return results
+    async def answers(request: Request, body: many) -> Any:
+        return await work.results(request, compute, body.inputs)
 
     # What is loaded on first use, such as the tagger that finds verbs.
     list(task.stream(predictor.examples))
@@ -108,18 +100,14 @@ def _add_model(app: FastAPI, name: str, task: TrainedTask, work: _Work) -> None:
 
 def _early_answer(request: Request) -> Response | None:
     """The answer to a request with a body that is not read."""
-    if request.method != "POST":
-        return None
     # The server itself stops reading at the announced length.
-    n_bytes, kind = (request.headers.get(name) for name in ("content-length", "content-type"))
+    n_bytes, kind = request.headers.get("content-length"), request.headers.get("content-type", "none")
     if n_bytes is None:
         return JSONResponse({"detail": "expected the header Content-Length, got none"}, 411)
     if int(n_bytes) > MAX_BYTES:
         return JSONResponse({"detail": f"expected at most {MAX_BYTES} bytes, got {n_bytes}"}, 413)
-    if "json" not in (kind or ""):
-        return JSONResponse(
-            {"detail": f"expected the header Content-Type: application/json, got {kind or 'none'}"}, 415
-        )
+    if "json" not in kind:
+        return JSONResponse({"detail": f"expected the header Content-Type: application/json, got {kind}"}, 415)
     return None
 
 
@@ -150,7 +138,8 @@ def make_app() -> FastAPI:
     @app.middleware("http")
     async def measure(request: Request, call_next: Any) -> Response:
         start = time.perf_counter()
-        response: Response = _early_answer(request) or await call_next(request)
+        early = _early_answer(request) if request.method == "POST" else None
+        response: Response = early or await call_next(request)
         path = getattr(request.scope.get("route"), "path", "other")
         SECONDS.labels(path, response.status_code).observe(time.perf_counter() - start)
         return response
@@ -165,18 +154,15 @@ def make_app() -> FastAPI:
     async def give_up(request: Request, error: TimeoutError) -> Response:
         return JSONResponse({"detail": f"no answer within {work.max_seconds:g} seconds: send less, or later"}, 503)
 
-    @app.get("/", include_in_schema=False)
-    async def index() -> Response:
-        return RedirectResponse("docs")
-
     @app.get("/health")
     async def health() -> dict[str, Any]:
         return {"status": "ok", "version": __version__, "models": {name: task.summary for name, task in tasks.items()}}
 
-    @app.get("/metrics", include_in_schema=False)
-    async def metrics() -> Response:
+    async def metrics(request: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
+    app.add_route("/metrics", metrics, include_in_schema=False)
+    app.add_route("/", lambda request: RedirectResponse("docs"), include_in_schema=False)
     for name, task in tasks.items():
         _add_model(app, name, task, work)
     return app

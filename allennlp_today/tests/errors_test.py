@@ -77,7 +77,7 @@ class TestEndInOneLine:
     @pytest.mark.parametrize("message", ["index out of range in self", "Target 121 is out of bounds."])
     def test_unknown_labels_have_a_hint_if_the_vocabulary_is_extended(self, end_of, message):
         error = IndexError(message)
-        assert "New labels" in end_of(error, "--extend-vocab") and end_of(error) is error
+        assert "new labels" in end_of(error, "--extend-vocab") and end_of(error) is error
 
     def test_other_errors_are_raised_unchanged(self, end_of):
         for error in (RuntimeError("broken"), ValueError("of the user's own code")):

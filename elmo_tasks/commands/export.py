@@ -22,8 +22,7 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 class Export(Subcommand):
     """
     Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only the first
-    two for the biLM in the model of a task, also of AllenNLP, and for an ELMoForManyLangs model, whose files only
-    our biLM reads.
+    two for the biLM of a task, also of AllenNLP, and for an ELMoForManyLangs model, whose files only our biLM reads.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:

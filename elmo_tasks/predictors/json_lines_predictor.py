@@ -30,6 +30,7 @@ _IDS = ("id", "pairID")
 
 Stop = Callable[[], object] | None
 """Returns whether to stop."""
+_Join = Callable[[Any, list[JsonDict]], JsonDict]
 
 
 class JsonLinesPredictor(Predictor):
@@ -151,9 +152,7 @@ class JsonLinesPredictor(Predictor):
         lines = list(map(_as_object, [inputs] if isinstance(inputs, str) else inputs))
         return self._predicted(lines, self.joined)
 
-    def _predicted(
-        self, lines: list[JsonDict], join: Callable[[Any, list[JsonDict]], JsonDict], stop: Stop = None
-    ) -> list[JsonDict]:
+    def _predicted(self, lines: list[JsonDict], join: _Join, stop: Stop = None) -> list[JsonDict]:
         predictions: list[JsonDict] = [{} for _ in lines]
         parsed = {}
         for number, line in enumerate(lines):

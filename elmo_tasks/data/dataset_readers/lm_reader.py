@@ -62,7 +62,6 @@ class LmText:
                 n_pieces = -(-len(words) // MAX_WORDS)
                 n_sentences += n_pieces
                 n_split += n_pieces > 1
-                # Bounds of no piece are an empty list.
                 bounds = [len(words) * piece // n_pieces for piece in range(n_pieces + 1) if n_pieces]
                 yield file, number, [words[first:last] for first, last in pairwise(bounds)]
         if not n_sentences:
