@@ -72,24 +72,24 @@ async def _cancel_without_client(request: Request, work: CancelScope) -> None:
 def _add_model(app: FastAPI, name: str, task: TrainedTask, work: _Work) -> None:
     """Two endpoints: for one input of the task, and for many."""
     predictor = task.predictor
-    keys, examples = predictor.inputs, [dict(zip(predictor.inputs, texts, strict=True)) for texts in predictor.examples]
+    keys = predictor.inputs
+    examples: list[Any] = [dict(zip(keys, texts, strict=True)) for texts in predictor.examples]
     n_characters = MAX_CHARACTERS if isinstance(predictor, TaggingPredictor) else MAX_CHARACTERS_AS_A_WHOLE
     config = ConfigDict(extra="forbid", json_schema_extra={"examples": examples})
     text = Annotated[str, Field(max_length=n_characters)]
     fields: dict[str, Any] = dict.fromkeys(keys, (text, ...))
     one: Any = create_model(f"{name}_input", __config__=config, **fields)
     many: Any = create_model(f"{name}_inputs", __base__=BaseModel, inputs=(list[one], Field(max_length=MAX_TEXTS)))
-    title, about = predictor.title, predictor.about
 
     def compute(inputs: list[Any]) -> list[Any]:
         texts = [tuple(getattr(each, key) for key in keys) for each in inputs]
         return list(task.stream(texts, stop=from_thread.check_cancelled))
 
-    @app.post(f"/{name}", summary=title, description=about, tags=[name])
+    @app.post(f"/{name}", summary=predictor.title, description=predictor.about, tags=[name])
     async def answer(request: Request, body: one) -> Any:
         return (await work.results(request, compute, [body]))[0]
 
-    @app.post(f"/{name}/batch", summary=f"{title}, many", description=about, tags=[name])
+    @app.post(f"/{name}/batch", summary=f"{predictor.title}, many", description=predictor.about, tags=[name])
     async def answers(request: Request, body: many) -> Any:
         return await work.results(request, compute, body.inputs)
 
