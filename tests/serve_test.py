@@ -114,11 +114,11 @@ class TestTheEndOfWork:
 
     @pytest.fixture
     def batches(self, monkeypatch) -> list[int]:
-        from elmo_tasks.models import SnliModel
+        from elmo_tasks.models import Esim
 
         started: list[int] = []
-        forward = SnliModel.forward
-        monkeypatch.setattr(SnliModel, "forward", lambda *args, **kw: started.append(1) or forward(*args, **kw))
+        forward = Esim.forward
+        monkeypatch.setattr(Esim, "forward", lambda *args, **kw: started.append(1) or forward(*args, **kw))
         return started
 
     BODY = json.dumps({"inputs": [{"premise": "old man " * 1000, "hypothesis": "man"}] * 32}).encode()
