@@ -25,21 +25,17 @@ _MODULES = {
     "TrainedTask": "elmo_tasks.predictors.trained_task",
 }
 
-_ALLENNLP = "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
-
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    from elmo_tasks.extras import needs
+
+    with needs("sklearn" if name == "ElmoVectorizer" else "allennlp"):
         if name == "TrainedTask":
             # Before AllenNLP, also where torch has not imported it (`TORCH_DEVICE_BACKEND_AUTOLOAD=0`).
             import_module("allennlp_today")
         return getattr(import_module(_MODULES[name]), name)
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("allennlp"):
-            error.msg = f"{name} needs AllenNLP: {_ALLENNLP}"
-        raise
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
 """`python -m elmo_tasks`: jobs, a service, wheels, downloads and configs. Most need AllenNLP, but not `embed`."""
 
 import argparse
+import logging
 import os
 import platform
 import shlex
@@ -22,6 +23,9 @@ _INTERRUPTED, _UNREAD = 130, 141
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status. Errors (without `ALLENNLP_DEBUG`) and Ctrl-C print one line."""
+    # Of other packages only warnings.
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
     try:
         parsed = _parser().parse_args(arguments)
         status: int | None = parsed.func(parsed)

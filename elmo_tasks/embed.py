@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from elmo_tasks.extras import needs
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest
-from elmo_tasks.jobs import Job, Part, ending_of
+from elmo_tasks.jobs import Job, Part, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
@@ -58,6 +59,7 @@ class EmbedOptions:
     precision: str | None = None
     batch_tokens: int | None = None
     part_lines: int = 500
+    input_format: str | None = None
 
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -70,8 +72,12 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
     "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
     "precision": {"choices": ["float32", "bf16", "int8", "auto"], "help": "of the biLM's products; default: float32"},
-    "batch_tokens": {"type": int, "help": "words per batch; default: 4096, on a GPU 16384"},
-    "part_lines": {"type": int, "help": "lines per part; an interrupted job loses at most the parts in progress"},
+    "batch_tokens": {"type": at_least_one, "help": "words per batch; default: 4096, on a GPU 16384"},
+    "input_format": {"choices": ["text"], "help": "text: lines that only look like a different format"},
+    "part_lines": {
+        "type": at_least_one,
+        "help": "lines per part; an interrupted job loses the parts in progress; default: 500",
+    },
 }
 
 
@@ -157,7 +163,8 @@ def _count(text: Path, options: EmbedOptions, elmo: "Elmo") -> tuple[int, int]:
 
 
 def _sentences(text: Path, options: EmbedOptions) -> Iterator[_Sentence]:
-    sentences = text_sentences(text, letters=options.tokenize == "letters")
+    is_text = options.input_format == "text"
+    sentences = text_sentences(text, letters=options.tokenize == "letters", is_text=is_text, command="embed")
     each = (in_nfc(part) if isinstance(part, str) else list(map(in_nfc, part)) for _, part in sentences)
     return warn_if_untokenised(each, text) if options.tokenize == "whitespace" else each
 
@@ -227,8 +234,9 @@ def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any]) -> None:
 
 def _write_parquet(path: Path, parts: _Vectors, settings: dict[str, Any], first: int = 0) -> None:
     """Rows of `index`, `sentence`, `shape` and `vectors` (flat), with one row group per part."""
-    import pyarrow
-    from pyarrow.parquet import ParquetWriter
+    with needs("parquet"):
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
 
     vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(settings["dtype"])))
     types = {"index": pyarrow.int64(), "sentence": pyarrow.string(), "shape": pyarrow.list_(pyarrow.int32())}

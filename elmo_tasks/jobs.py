@@ -4,10 +4,12 @@ parts, with any number of processes, on one machine or on a Ray cluster, and joi
 """
 
 import argparse
+import logging
 import multiprocessing
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +19,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
+from elmo_tasks.extras import needs
 from elmo_tasks.files.atomic_files import (
     atomic_file,
+    atomic_folder,
     check_not_input,
     check_replaceable,
     locked,
@@ -27,11 +31,15 @@ from elmo_tasks.files.atomic_files import (
 )
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["Job", "Part", "add_arguments", "ending_of"]
+__all__ = ["Job", "Part", "add_arguments", "at_least_one", "ending_of"]
+
+logger = logging.getLogger(__name__)
 
 # A reader of a folder of Parquet files ignores a name with "_", if a job is killed before it removes this file.
 _JOB = "_job.json"
 _FILES = ("part-*", "whole.*", "_tmp-*", "*job.json")
+# Between two lines of a log, which replace the bar where there is no terminal.
+_LOG_SECONDS = 60.0
 
 Item = TypeVar("Item")
 
@@ -42,6 +50,17 @@ class Part(NamedTuple, Generic[Item]):
     file: Path
     first: int
     items: list[Item]
+
+
+class _TooFew(argparse.ArgumentTypeError, ValueError):
+    """Printed by argparse as it is, and an error in Python."""
+
+
+def at_least_one(count: str | int) -> int:
+    """A count from Python or from a command line."""
+    if int(count) < 1:
+        raise _TooFew(f"expected at least 1, got {count}")
+    return int(count)
 
 
 def ending_of(output: str | os.PathLike[str], source: Path, endings: Sequence[str], *, force: bool) -> str:
@@ -67,6 +86,9 @@ class Job:
     suffix: str
     """Of the file of a part."""
     force: bool
+    unit: str = "lines"
+    to_folder: bool = False
+    """Whether `join` makes a folder."""
 
     def run(
         self,
@@ -82,6 +104,8 @@ class Job:
         Writes the parts by `write`, which returns their number of items and is pickled if there are other processes,
         and the output by `join`, from the files of all parts. Without `join`, the output is the folder with the parts.
         """
+        for number in (self.part_items, 1 if workers is None else workers):
+            at_least_one(number)
         # The target of a link may be on a different disk.
         output = self.output.resolve()
         folder = output.with_name(f"{output.name}.parts")
@@ -89,13 +113,16 @@ class Job:
             check_replaceable(output, _FILES)
         with _job_folder(folder, self.settings, force=self.force):
             parts = _missing_parts(items, folder, self.suffix, self.part_items)
-            done = min(self.n_items, self.part_items * len(list(folder.glob("part-*"))))
-            with tqdm(total=self.n_items, initial=done, disable=None) as bar:
-                for n_written in _written(parts, write, workers, ray, on_gpu):
-                    bar.update(n_written)
+            self._report(_written(parts, write, workers, ray, on_gpu), len(list(folder.glob("part-*"))))
             if join is None:
                 replace_folder(folder, output, _FILES)
                 (output / _JOB).unlink()
+                return
+            if self.to_folder:
+                before = {child.name for child in self.output.glob("*")} if self.force else ()
+                with atomic_folder(self.output, before) as temporary:
+                    join(sorted(folder.glob("part-*")), temporary)
+                shutil.rmtree(folder)
                 return
             # Written in the folder, so a killed job leaves nothing elsewhere.
             whole = folder / f"whole{self.output.suffix}"
@@ -103,6 +130,21 @@ class Job:
                 join(sorted(folder.glob("part-*")), temporary)
             os.replace(whole, output)
             shutil.rmtree(folder)
+
+    def _report(self, written: Iterator[int], n_parts_before: int) -> None:
+        """Shows the progress: a bar on a terminal; elsewhere lines in a log, at the start and every minute."""
+        n_parts = -(-self.n_items // self.part_items)
+        done = before = min(self.n_items, self.part_items * n_parts_before)
+        logger.info("%s: %d %s; %d of %d parts exist", self.output, self.n_items, self.unit, n_parts_before, n_parts)
+        start = logged = time.monotonic()
+        with tqdm(total=self.n_items, initial=done, disable=None, unit=self.unit) as bar:
+            for n_written in written:
+                bar.update(n_written)
+                done += n_written
+                if bar.disable and (now := time.monotonic()) - logged >= _LOG_SECONDS:
+                    logged, left = now, (now - start) * (self.n_items - done) / (done - before)
+                    logger.info("%s: %d of %d %s, %d s left", self.output, done, self.n_items, self.unit, left)
+        logger.info("%s: computed %d %s in %d s", self.output, done - before, self.unit, time.monotonic() - start)
 
 
 @contextmanager
@@ -175,7 +217,8 @@ def _written(
 def _written_on_ray(
     parts: Iterator[Part[Item]], write: Callable[[Part[Item]], int], workers: int | None, address: str, resource: str
 ) -> Iterator[int]:
-    import ray
+    with needs("ray"):
+        import ray
 
     if not ray.is_initialized():
         ray.init(address)
@@ -194,6 +237,11 @@ def _written_on_ray(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--workers", type=int, metavar="N", help="processes, each with its own models; default: one, on Ray per core")
+    add(
+        "--workers",
+        type=at_least_one,
+        metavar="N",
+        help="processes, each with its own models; default: one, on Ray per core",
+    )
     add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
     add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")

@@ -8,6 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
 from elmo_tasks.configs import config_variables
+from elmo_tasks.extras import needs
 from elmo_tasks.shipped import FIXTURES, MODELS
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -37,9 +38,10 @@ class ShowDemo(Subcommand):
 
 def _serve(arguments: argparse.Namespace) -> None:
     # Importing Gradio earlier would double the start-up time of every command.
-    from elmo_tasks.demo.page import make_page, serve
-    from elmo_tasks.demo.tasks import TaskArchive
-    from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index
+    with needs("demo"):
+        from elmo_tasks.demo.page import make_page, serve
+        from elmo_tasks.demo.tasks import TaskArchive
+        from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index
 
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     language = arguments.language

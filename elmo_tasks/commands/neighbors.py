@@ -12,6 +12,7 @@ from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marke
 from elmo_tasks.analysis.neighbors import Neighbor, Query
 from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
+from elmo_tasks.jobs import at_least_one
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -33,7 +34,7 @@ class Neighbors(Subcommand):
         query = commands.add_parser("query", help="print the neighbours as JSON, one line per query")
         query.add_argument("folder", type=Path, help="folder of the index")
         query.add_argument("sentence", help="with the word in brackets, 'They went to the [river] .'; -: from stdin")
-        query.add_argument("-k", type=int, default=10, help="how many neighbours (default: 10)")
+        query.add_argument("-k", type=at_least_one, default=10, help="how many neighbours (default: 10)")
         query.add_argument("--layer", type=_layer, help="of the index (default: its last one)")
         query.add_argument("--same-word", action="store_true", help="only other occurrences of the word")
         query.add_argument("--glove", type=Path, help="add the neighbours of the static vectors in this file")

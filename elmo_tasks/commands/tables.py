@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from allennlp.commands.subcommand import Subcommand
 
+from elmo_tasks.jobs import at_least_one
 from elmo_tasks.replication.paper import TABLES, TASKS
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Tables(Subcommand):
         add("--figure", choices=["1", "2"], action="append", default=[], help="PNG, SVG and CSV in RESULTS/figures")
         add("--plan", default="paper", help="'paper' (default), 'open' or a Jsonnet file: data, settings, seeds")
         add("--tasks", nargs="+", choices=list(TASKS), help="default: all of the plan")
-        add("--seeds", type=int, help="default: the plan's")
+        add("--seeds", type=at_least_one, help="default: the plan's")
         add("--data", help="the folder of the data (default: $ELMO_TASKS_DATA)")
         add("--bilm", help="name or folder (default: the plan's, or $ELMO_TASKS_BILM)")
         add("--results", type=Path, help="the folder of the runs (default: results/PLAN)")
@@ -48,7 +49,7 @@ class Tables(Subcommand):
         add("--overrides", **changes, help="changes of the configs: keys with dots")
         add("--arguments", **changes, help="arguments of training_configs/lib/TASK.libsonnet")
         add("--format", choices=["markdown", "latex", "csv"], default="markdown")
-        add("--jobs", type=int, default=1, help="number of parallel runs")
+        add("--jobs", type=at_least_one, default=1, help="number of parallel runs")
         add("--dry-run", action="store_true", help="list the runs, and the data that do not exist, without training")
         sub.set_defaults(func=_tables)
         return sub

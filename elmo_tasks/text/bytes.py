@@ -48,7 +48,8 @@ def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
         if start.startswith(codecs.BOM_UTF8):
             file.read(len(codecs.BOM_UTF8))
         return file
-    text = io.TextIOWrapper(file, encoding, "surrogateescape" if encoding == "utf-8" else "replace")
+    # With an empty `newline`, the ends are those of the file.
+    text = io.TextIOWrapper(file, encoding, "surrogateescape" if encoding == "utf-8" else "replace", newline="")
     return (line.removeprefix("\ufeff").encode("utf-8", "surrogateescape") for line in text)
 
 

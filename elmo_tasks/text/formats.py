@@ -1,5 +1,6 @@
 """Sentences from files: lines of text, CoNLL-U, FASTA and columns. A file in a different format is an error."""
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from elmo_tasks.extras import needs
 from elmo_tasks.text.lines import located, numbered_lines
 from elmo_tasks.text.words import BOUNDARIES, as_words
 
@@ -19,47 +21,74 @@ logger = logging.getLogger(__name__)
 
 _Line = TypeVar("_Line", bound=str | list[str])
 
-# How a file in each format begins, and what to do with it. The last two are recognised by their columns.
+# How a file in each format begins; the last four are recognised by their columns or their names.
 _FORMATS = {
-    "JSON": (r'\{\s*("|$)|\[\s*([{"]|$)|\[\[', "`allennlp predict` reads JSON lines, without --use-dataset-reader"),
-    "FASTA": (r">\S.*\n[A-Za-z*-]+$", "`--tokenize letters` reads it"),
-    "markup": (r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)", "extract the text first"),
-    "trees": (r"\(\S* ?\(\S+ \S", "the reader elmo_sst reads them"),
-    "CoNLL-2012": (r"#begin document", "the readers elmo_srl and elmo_coref read it"),
-    "numbered columns": (
-        # Two words, or one with the ten columns of CoNLL-U.
-        r"(#.*\n)*(1(-\d+)?\t.*\n[12]\t|\d[\d.-]*(\t[^\t\n]+){9}$)",
-        "text is read from CoNLL-U if the name ends with .conllu; `cut -f2,3` keeps the words and tags of GermEval",
-    ),
-    "WebAnno TSV": (
-        r"#FORMAT=WebAnno|(#.*\n)*\d+-\d+\t\d+-\d+\t",
-        "export it from WebAnno or INCEpTION as CoNLL 2002, which the reader elmo_ner reads",
-    ),
-    "words with language codes": (r"([a-z-]{2,}):\S+\t\S+(\n\1:.*){4}", "`sed 's/^[a-z-]*://'` removes the codes"),
-    "words with tags": (r"-DOCSTART-", "the reader elmo_ner reads them"),
-    "a table": (r"(?!)", "write the column of its texts to a file: `cut -f1` keeps the first"),
+    "JSON": r'\{\s*("|$)|\[\s*([{"]|$)|\[\[',
+    "FASTA": r">\S.*\n[A-Za-z*-]+$",
+    "markup": r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)",
+    "trees": r"\(\S* ?\(\S+ \S",
+    "CoNLL-2012": r"#begin document",
+    # Two words, or one with the ten columns of CoNLL-U.
+    "numbered columns": r"(#.*\n)*(1(-\d+)?\t.*\n[12]\t|\d[\d.-]*(\t[^\t\n]+){9}$)",
+    "WebAnno TSV": r"#FORMAT=WebAnno|(#.*\n)*\d+-\d+\t\d+-\d+\t",
+    "words with language codes": r"([a-z-]{2,}):\S+\t\S+(\n\1:.*){4}",
+    "words with tags": r"-DOCSTART-",
+    "a table": r"(?!)",
+    "an archive": r"(?!)",
 }
-# What to do with a file in any other format, by what is wanted. OntoGUM's, for example, has no sentences.
-_HINTS = {"CoNLL-2012": "write its words in the columns of docs/tasks/coref.md, an empty line after each sentence"}
+# Formats that are recognised by a suffix. The columns of CSV cannot be told from the commas of a text.
+_SUFFIXES = {".csv": "a table", ".tar": "an archive", ".tgz": "an archive", ".zip": "an archive"}
+# What each command can do with a file in a different format. The readers of the tasks share a row.
+_REMEDIES = {
+    "annotate": {
+        "JSON": "--input-format jsonl reads JSON lines",
+        "a table": "--input-format tsv or csv reads it by its header",
+        "": "extract the texts first; --input-format text reads each line as a text",
+    },
+    "text": {
+        "FASTA": "`--tokenize letters` reads it",
+        "numbered columns": "a file that ends with .conllu is read as CoNLL-U",
+        "a table": "write the column of its texts to a file: `cut -f1` keeps the first",
+        "": "extract the text first",
+    },
+    "tasks": {
+        "JSON": "`allennlp predict` reads JSON lines, without --use-dataset-reader",
+        "trees": "the reader elmo_sst reads them",
+        "CoNLL-2012": "the readers elmo_srl and elmo_coref read it",
+        "numbered columns": "`cut -f2,3` keeps the words and tags of GermEval",
+        "WebAnno TSV": "export it from WebAnno or INCEpTION as CoNLL 2002, which the reader elmo_ner reads",
+        "words with language codes": "`sed 's/^[a-z-]*://'` removes the codes",
+        "words with tags": "the reader elmo_ner reads them",
+        "": "convert it first",
+    },
+}
+# The remedy for any other format, by what is wanted. OntoGUM's, for example, has no sentences.
+_REMEDIES_OF = {
+    "CoNLL-2012": "write its words in the columns of docs/tasks/coref.md, an empty line after each sentence"
+}
+_REMEDIES["embed"] = _REMEDIES["text"] | {"": "extract the text first; --input-format text reads it as it is"}
 _TAG = re.compile(r"[-_*O]|[BIELSU]-\S+|\S*\*\)*")
 
 
-def lines_in(path: str | PathLike[str], wanted: str, *formats: str) -> Iterator[tuple[int, str]]:
+def lines_in(
+    path: str | PathLike[str], wanted: str, *formats: str, command: str = "tasks"
+) -> Iterator[tuple[int, str]]:
     """`numbered_lines` of a file that does not look like any of `_FORMATS`, or like one of `formats`."""
+    named = [_SUFFIXES[suffix.lower()] for suffix in Path(path).suffixes if suffix.lower() in _SUFFIXES]
     lines = numbered_lines(path)
-    first = list(islice(lines, 50))
-    # The columns of CSV cannot be told from the commas of a text.
-    is_csv = ".csv" in Path(path).suffixes
-    found = "a table" if is_csv else _format_of([line for _, line in first if line.strip()])
+    first = [] if named else list(islice(lines, 50))
+    found = named[0] if named else _format_of([line for _, line in first if line.strip()])
     if found is not None and found not in formats:
-        hint = _HINTS.get(wanted, _FORMATS[found][1])
-        raise ValueError(f"expected {wanted}, got what looks like {found} ({hint}): {path}")
+        remedies = {"an archive": "unpack it first"} | _REMEDIES[command]
+        remedy = _REMEDIES_OF.get(wanted, remedies.get(found, remedies[""]))
+        raise ValueError(f"expected {wanted}, got what looks like {found} ({remedy}): {path}")
     return chain(first, lines)
 
 
 def _format_of(rows: list[str]) -> str | None:
-    for name, (pattern, _) in _FORMATS.items():
-        if re.match(pattern, "\n".join(rows), re.MULTILINE):
+    text = "\n".join(rows)
+    for name, pattern in _FORMATS.items():
+        if re.match(pattern, text, re.MULTILINE) and (name != "JSON" or _is_json(rows)):
             return name
     cells = list(map(columns_of, rows))
     if len(rows) > 2 and all(len(row) > 1 and _TAG.fullmatch(row[-1]) for row in cells):
@@ -68,19 +97,32 @@ def _format_of(rows: list[str]) -> str | None:
     return "a table" if len(rows) > 1 and len(n_tabs) == 1 and n_tabs != {0} else None
 
 
-def text_sentences(path: str | PathLike[str], *, letters: bool = False) -> Iterator[tuple[int, str | list[str]]]:
+def _is_json(rows: list[str]) -> bool:
+    """Whether the first line is JSON, or begins a value that continues in the next line."""
+    try:
+        json.loads(rows[0])
+    except json.JSONDecodeError as error:
+        return error.pos >= len(rows[0].rstrip())
+    return True
+
+
+def text_sentences(
+    path: str | PathLike[str], *, letters: bool = False, is_text: bool = False, command: str = "text"
+) -> Iterator[tuple[int, str | list[str]]]:
     """
     The sentences of a text, each with the number of its first line: the lines of a file; the words of each sentence of
-    CoNLL-U, if the name has the suffix `.conllu`; or the `letters` of each line, or of each record in FASTA.
+    CoNLL-U, if the name has the suffix `.conllu`; or the `letters` of each line, or of each record in FASTA. A file
+    that looks like a different format is an error, except with `is_text`.
     """
-    if ".conllu" in Path(path).suffixes:
+    if ".conllu" in Path(path).suffixes and not is_text:
         for number, words in conllu_sentences(path):
             with located(path, number):
                 yield number, published(as_words([word["form"] for word in words]))
     elif letters:
-        yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA"))
+        yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA", command=command))
     else:
-        for number, line in lines_in(path, "one sentence per line"):
+        lines = numbered_lines(path) if is_text else lines_in(path, "one sentence per line", command=command)
+        for number, line in lines:
             # The biLM adds the boundaries, so it would read two of each.
             if "S>" in line and not BOUNDARIES.isdisjoint(line.split()):
                 raise ValueError(f"expected text without <S> and </S>, got {line[:60]!r}: {path}, line {number}")
@@ -116,7 +158,8 @@ def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]
     The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of each word
     by name. Multiword tokens and empty nodes are skipped.
     """
-    import conllu
+    with needs("allennlp"):
+        import conllu
 
     # Columns that are kept as text, because parsing them would take half of the time.
     unparsed = dict.fromkeys(("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column])

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from elmo_tasks.extras import needs
 from elmo_tasks.text.normal import in_nfc, origins
 
 __all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words"]
@@ -115,7 +116,8 @@ def pipeline_of(language: str) -> Any:
     """The shared pipeline of a language, with a `sentencizer`. The `lock` must be held."""
     pipeline = _pipelines.get(language)
     if pipeline is None or len(pipeline.vocab.strings) > _MAX_DISTINCT_WORDS:
-        import spacy
+        with needs("spacy"):
+            import spacy
 
         # Its tokenizer follows the same rules as spaCy's trained models.
         pipeline = _pipelines[language] = spacy.blank(language)

@@ -21,6 +21,7 @@ from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.bilm.weights import write_weights
+from elmo_tasks.extras import needs
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, remove_leftovers
 from elmo_tasks.files.json_files import file_digest, text_digest
@@ -108,10 +109,10 @@ def hub_folder(name: str, patterns: list[str]) -> Path:
     """
     repository, _, revision = name.partition("@")
     problems: list[str] = []
+    with needs("hub"):
+        from huggingface_hub import snapshot_download
     for local_only in (False, True):
         try:
-            from huggingface_hub import snapshot_download
-
             options: Any = {"allow_patterns": patterns, "local_files_only": local_only}
             folder = Path(snapshot_download(repository, revision=revision or None, **options))
             if problems:

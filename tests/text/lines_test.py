@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.text.lines import numbered_lines, text_of_file
 
 PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 CONTENTS = {
@@ -62,3 +62,11 @@ def test_a_truncated_file_is_an_error_that_names_it(write, suffix):
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(ValueError, match=f"lines{suffix}"):
         list(numbered_lines(path))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_offsets_in_a_text_are_those_in_its_file(write, suffix):
+    for content in (b"a\r\nb", b"\xef\xbb\xbfa\r\nb\n", b"a\rb\r", b"\xef\xbb\xbfa\rb\r", b"", b"\xef\xbb\xbf"):
+        assert text_of_file(write(content, suffix)) == content.decode().replace("\ufeff", " ")
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        assert text_of_file(write("M\u00fcnchen\r\nsang".encode(encoding), suffix)) == "M\u00fcnchen\r\nsang"

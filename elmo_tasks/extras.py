@@ -1,0 +1,20 @@
+"""What to install for a library that is optional."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["needs"]
+
+_ALLENNLP = "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Adds the name of an extra of this package to the error of a missing module in the block."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("elmo_tasks"):
+            remedy = _ALLENNLP if str(error.name).startswith("allennlp") else f"pip install 'elmo_tasks[{extra}]'"
+            error.msg = f"{error.name} is not installed: {remedy}"
+        raise

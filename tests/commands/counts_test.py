@@ -1,0 +1,35 @@
+"""A count of nothing is an error at every command, and in Python."""
+
+import pytest
+from allennlp.commands import create_parser
+
+import elmo_tasks.plugin  # noqa: F401
+from elmo_tasks.__main__ import main
+from elmo_tasks.embed import EmbedOptions, embed_file
+from tests.paths import TINY_BILM
+
+COMMANDS = [
+    ["embed", "a.txt", "a.h5", "--part-lines"],
+    ["embed", "a.txt", "a.h5", "--batch-tokens"],
+    ["embed", "a.txt", "a.h5", "--workers"],
+    ["elmo-neighbors", "query", "folder", "a [b]", "-k"],
+    ["elmo-tables", "--seeds"],
+    ["elmo-tables", "--jobs"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_count_is_at_least_one(capsys, command):
+    run = create_parser("allennlp").parse_args if command[0].startswith("elmo-") else main
+    for number in ("0", "-3"):
+        with pytest.raises(SystemExit):
+            run([*command, number])
+        assert f"argument {command[-1]}: expected at least 1, got {number}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "workers"), [({"part_lines": 0}, None), ({}, 0), ({}, -3)])
+def test_parts_and_workers_are_at_least_one_in_python(tmp_path, options, workers):
+    (tmp_path / "a.txt").write_text("a b\n")
+    with pytest.raises(ValueError, match="expected at least 1, got"):
+        embed_file(tmp_path / "a.txt", tmp_path / "a.h5", EmbedOptions(bilm=str(TINY_BILM), **options), workers=workers)
+    assert not list(tmp_path.glob("a.h5*"))
