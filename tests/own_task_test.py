@@ -51,3 +51,8 @@ def test_a_task_of_ones_own(tmp_path: Path):
     assert name == "questions" and empty == {}
     assert question["yes"] > 0.5 > statement["yes"]
     assert in_spacy == pytest.approx(question) == shown
+    (folder / "texts.txt").write_text("Who sang in Rome?\nShe sang in Rome.\n")
+    annotate = ["-m", "elmo_tasks", "annotate", "run", "texts.txt", "out.jsonl", "--include-package", "questions"]
+    subprocess.run([sys.executable, *annotate, "--workers", "2", "--part-texts", "1"], cwd=folder, check=True)
+    rows = [json.loads(line)["run"] for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert [row["yes"] for row in rows] == pytest.approx([question["yes"], statement["yes"]])

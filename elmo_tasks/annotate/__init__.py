@@ -1,0 +1,5 @@
+"""Writes what trained tasks find in a corpus: `documents` reads it, `job` runs the tasks, `outputs` are its files."""
+
+from elmo_tasks.annotate.job import DESCRIPTION, add_arguments, annotate, annotate_file
+
+__all__ = ["DESCRIPTION", "add_arguments", "annotate", "annotate_file"]

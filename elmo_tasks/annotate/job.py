@@ -1,0 +1,176 @@
+"""The job of `python -m elmo_tasks annotate`, in parts: see `elmo_tasks.jobs`."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elmo_tasks.annotate.documents import FORMATS, Corpus, Document
+from elmo_tasks.annotate.outputs import OUTPUTS, Annotated
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.jobs import Job, Part, at_least_one, ending_of
+from elmo_tasks.jobs import add_arguments as add_job_arguments
+from elmo_tasks.version import __version__
+
+if TYPE_CHECKING:
+    from elmo_tasks import TrainedTask
+
+__all__ = ["DESCRIPTION", "add_arguments", "annotate", "annotate_file"]
+
+DESCRIPTION = "Write what trained tasks find in a corpus: names, roles, chains, ... with their places in each text."
+
+
+def annotate_file(
+    tasks: Sequence[str | os.PathLike[str]],
+    corpus: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    language: str = "en",
+    text_column: str | Sequence[str] = (),
+    id_column: str | None = None,
+    keep: str | Sequence[str] = (),
+    glob: str = "*",
+    input_format: str | None = None,
+    include_package: Sequence[str] = (),
+    part_texts: int = 200,
+    force: bool = False,
+    workers: int | None = None,
+    ray: str | None = None,
+) -> int:
+    """
+    Writes the results of tasks for each text of a corpus, and returns the number of texts. After an
+    interruption, the same call computes only the missing parts.
+
+    # Parameters
+
+    tasks
+        Models as in `TrainedTask`, which all have the same inputs, and different names.
+    corpus
+        Lines of text; JSON lines, JSON, CSV, TSV or Parquet; or a folder, which has one text per file, or only tables
+        of one format. Files may be compressed (`.gz`, `.xz`, `.bz2`). See `text_of_file` for the offsets in a file.
+    output
+        See `OUTPUTS`. JSON lines and Parquet have, for each text, its name as `document`, the columns that are
+        kept, and the result of each task.
+    text_column, id_column, keep
+        The columns with the inputs of the tasks, by default those with their names; with the name of a text, by default
+        `id`, or else its number or path; and others that the output has, too (`"all"`: all others).
+    glob, input_format
+        The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
+    include_package
+        Packages to import, which register the classes of your own tasks.
+    part_texts
+        The number of texts per part: an interrupted job loses at most the parts in progress.
+    language, force, workers, ray
+        See `TrainedTask` and `embed_file`.
+    """
+    ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
+    loaded = _load(tasks, language, include_package)
+    source = Corpus(Path(corpus), _inputs_of(loaded), _names(text_column), id_column, _names(keep), glob, input_format)
+    n_texts, kept = source.survey()
+    _check_output(ending, loaded, kept)
+    digests = {name: _model_digest(task) for name, task in loaded.items()}
+    settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__, "tasks": digests}
+    settings |= source.settings()
+    job = Job(Path(output), settings, n_texts, part_texts, OUTPUTS[ending].suffix, force, "texts", ending == "/")
+    # Other processes load their own models.
+    models = tuple(str(task.path.absolute()) for task in loaded.values())
+    in_process = loaded if workers is None and ray is None else None
+    write = partial(_write_part, ending, models, language, tuple(include_package), tasks=in_process)
+    job.run(source.documents(), write, partial(OUTPUTS[ending].join, loaded), workers=workers, ray=ray)
+    return n_texts
+
+
+def _load(models: Sequence[str | os.PathLike[str]], language: str, packages: Sequence[str]) -> dict[str, "TrainedTask"]:
+    from allennlp.common.util import import_module_and_submodules
+
+    from elmo_tasks import TrainedTask
+
+    for package in packages:
+        import_module_and_submodules(package)
+    return TrainedTask.by_name(models, language=language)
+
+
+# Once per worker process. Each call of `annotate_file` loads its own, because a model may have been trained again.
+_loaded = lru_cache(maxsize=1)(_load)
+
+
+def _inputs_of(tasks: dict[str, "TrainedTask"]) -> tuple[str, ...]:
+    by_inputs = {task.predictor.inputs: name for name, task in tasks.items()}
+    if len(by_inputs) > 1:
+        found = "; ".join(f"{', '.join(inputs)} of {name}" for inputs, name in by_inputs.items())
+        raise ValueError(f"expected tasks with the same inputs, got {found}: run the command for each")
+    return next(iter(by_inputs))
+
+
+def _check_output(ending: str, tasks: dict[str, "TrainedTask"], kept: set[str]) -> None:
+    """Whether the output has a place for the results and for the columns that are kept."""
+    output = OUTPUTS[ending]
+    kinds = {name: (len(task.predictor.inputs), task.predictor.shown_as) for name, task in tasks.items()}
+    wrong = [f"the results of {name}" for name, kind in kinds.items() if output.takes and kind not in output.takes]
+    wrong += [f"two columns {name}" for name in sorted(kept & {"document", *tasks})]
+    wrong += ["columns to keep"] if kept and not output.keeps else []
+    if wrong:
+        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
+
+
+def _model_digest(task: "TrainedTask") -> str:
+    from elmo_tasks.bilm.digest import weights_digest
+
+    model = task.predictor._model
+    return weights_digest(type(model).__name__, model.state_dict()).hex()
+
+
+def _write_part(
+    ending: str,
+    models: tuple[str, ...],
+    language: str,
+    packages: tuple[str, ...],
+    part: Part[Document],
+    tasks: dict[str, "TrainedTask"] | None,
+) -> int:
+    tasks = tasks or _loaded(models, language, packages)
+    of_tasks = [task.stream([document.texts for document in part.items]) for task in tasks.values()]
+    rows = [
+        Annotated(document, dict(zip(tasks, results, strict=True)))
+        for document, *results in zip(part.items, *of_tasks, strict=True)
+    ]
+    with atomic_file(part.file) as temporary:
+        OUTPUTS[ending].write(rows, tasks, language, temporary)
+    return len(rows)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("task", nargs="+", help="names of models (ner, srl, coref, ...), archives, or folders of runs")
+    add("corpus", help="a text per line, .jsonl, .json, .csv, .tsv, .parquet, or a folder; plain, .gz, .xz or .bz2")
+    add("output", help=f"to write: {', '.join(OUTPUTS)} (a folder for brat)")
+    add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
+    add(
+        "--text-column",
+        default=(),
+        metavar="NAME,...",
+        help="columns with the texts (default: text, or for pairs the names of both)",
+    )
+    add("--id-column", metavar="NAME", help="column with the names of the texts (default: id, or numbers)")
+    add("--keep", default=(), metavar="NAME,...", help="columns that the output has, too; 'all': all others")
+    add("--glob", default="*", help="the files of a folder, such as '*.txt' (default: all but hidden ones)")
+    add("--input-format", choices=FORMATS, help="text: a text per line; default: by the name of the file")
+    add("--include-package", action="append", default=[], metavar="PACKAGE", help="with the classes of your own tasks")
+    part_texts = "texts per part; an interrupted job loses the parts in progress (default: 200)"
+    add("--part-texts", type=at_least_one, default=200, help=part_texts)
+    add_job_arguments(parser)
+
+
+def _names(columns: str | Sequence[str]) -> list[str]:
+    return [name.strip() for name in columns.split(",")] if isinstance(columns, str) else [*columns]
+
+
+def annotate(arguments: argparse.Namespace) -> None:
+    names = annotate_file.__kwdefaults__ or ()
+    options = {name: value for name, value in vars(arguments).items() if name in names}
+    n_texts = annotate_file(arguments.task, arguments.corpus, arguments.output, **options)
+    output = Path(arguments.output)
+    n_bytes = sum(file.stat().st_size for file in (output.rglob("*") if output.is_dir() else [output]))
+    print(f"wrote {arguments.output}: {n_texts:,} texts, {n_bytes:,} bytes")

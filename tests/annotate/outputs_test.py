@@ -1,0 +1,163 @@
+"""The exact content of each output, for results that are written out."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import conllu
+import pytest
+
+from elmo_tasks.annotate.documents import Document
+from elmo_tasks.annotate.outputs import OUTPUTS, Annotated
+
+TEXT = "Ann met\nBob Lee. She sang."
+
+
+def place(text: str, occurrence: str, label: str = "", **more: Any) -> dict[str, Any]:
+    start = text.index(occurrence)
+    of_label = {"label": label} if label else {}
+    return {"text": occurrence, "start": start, "end": start + len(occurrence), **of_label, **more}
+
+
+NAMES = [place(TEXT, "Ann", "person", probability=0.5), place(TEXT, "met\nBob", "event", probability=0.25)]
+TAGS = [place(TEXT, word, tag, probability=0.5) for word, tag in [("Ann", "PROPN"), ("met", "VERB"), ("sang", "VBD")]]
+ROLES = [{"verb": "met", "start": 4, "end": 7, "roles": [place(TEXT, "Ann", "ARG0"), place(TEXT, "met", "V")]}]
+CHAINS = {"chains": [[place(TEXT, "Ann"), place(TEXT, "She")]], "resolved": "Ann met\nBob Lee. Ann sang."}
+TASKS: dict[str, Any] = {
+    name: SimpleNamespace(task=task, path="none", predictor=SimpleNamespace(shown_as=shown_as, examples=()))
+    for name, task, shown_as in [
+        ("ner", "ner", "spans"),
+        ("pos", "pos", "spans"),
+        ("srl", "srl", "roles"),
+        ("coref", "coref", "chains"),
+        ("2-ner", "ner", "spans"),
+    ]
+}
+
+
+@pytest.fixture
+def output_of(tmp_path: Path):
+    """Writes a part for each list of documents, and joins them."""
+
+    def write(ending: str, *parts: list[Annotated]) -> Path:
+        tasks = {name: TASKS[name] for name in parts[0][0].results}
+        files = [tmp_path / f"part-{number}" for number in range(len(parts))]
+        for file, part in zip(files, parts, strict=True):
+            OUTPUTS[ending].write(part, tasks, "en", file)
+        joined = tmp_path / f"joined{ending}"
+        if ending == "/":
+            joined.mkdir()
+        OUTPUTS[ending].join(tasks, files, joined)
+        return joined
+
+    return write
+
+
+def annotated(name: str, text: str, kept: dict[str, Any] | None = None, **results: Any) -> Annotated:
+    return Annotated(Document(name, (text,), kept or {}), results)
+
+
+def test_json_lines_have_columns_that_are_kept(output_of):
+    path = output_of(".jsonl", [annotated("a", TEXT, {"title": "\ud83d"}, ner=NAMES)], [annotated("b", "", {}, ner=[])])
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert rows == [{"document": "a", "title": "\ufffd", "ner": NAMES}, {"document": "b", "ner": []}]
+
+
+def test_conllu_has_words_tags_names_and_places(output_of):
+    row = annotated("a b", TEXT, {"year": 1999}, ner=NAMES, pos=TAGS)
+    path = output_of(".conllu", [row], [annotated("c", " ", {"year": None}, ner=[], pos=[])])
+    first, second = conllu.parse(path.read_text())
+    assert first.metadata == {"newdoc id": "a b", "year": "1999", "text": "Ann met Bob Lee."}
+    assert second.metadata == {"text": "She sang."}
+    assert [(word["form"], word["upos"], word["xpos"], word["misc"]["ner"]) for word in first] == [
+        ("Ann", "PROPN", "PROPN", "B-person"),
+        ("met", "VERB", "VERB", "B-event"),
+        ("Bob", "_", None, "I-event"),
+        ("Lee", "_", None, "O"),
+        (".", "_", None, "O"),
+    ]
+    assert second[1]["upos"] == "_" and second[1]["xpos"] == "VBD"
+    places = [(word["misc"]["start_char"], word["misc"]["end_char"]) for word in [*first, *second]]
+    assert [TEXT[int(start) : int(end)] for start, end in places] == [word["form"] for word in [*first, *second]]
+    assert [word["form"] for word in [*first, *second] if "SpaceAfter" in word["misc"]] == ["Lee", "sang"]
+
+
+def test_white_space_breaks_no_line_of_conllu(output_of):
+    for text, sentences in {
+        "I sang.\nBob sang.\t": ["I sang.", "Bob sang."],
+        "a\n\nb": ["a", "b"],
+        "\u2028": [],
+    }.items():
+        path = output_of(".conllu", [annotated("a\nb", text, {"note": "a\nb"}, ner=[])])
+        assert [sentence.metadata["text"] for sentence in conllu.parse(path.read_text())] == sentences
+
+
+def test_columns_are_those_of_conll_2003(output_of):
+    path = output_of(".conll", [annotated("a\tb", TEXT, ner=NAMES)])
+    expected = "-DOCSTART- (a b)||Ann B-person|met B-event|Bob I-event|Lee O|. O||She O|sang O|. O||"
+    assert path.read_text() == expected.replace("|", "\n").replace(" B", "\tB").replace(" I", "\tI").replace(
+        " O", "\tO"
+    )
+
+
+def test_a_doc_has_the_results_in_their_places(output_of):
+    import spacy
+    from spacy.tokens import DocBin
+
+    decomposed = "Rene\u0301 met\r\n\r\nAnn"
+    first = annotated("a", TEXT, {"year": 1999}, ner=NAMES, srl=ROLES, coref=CHAINS, **{"2-ner": NAMES[:1]})
+    nothing: dict[str, Any] = {"srl": [], "coref": {"chains": [], "resolved": decomposed}, "2-ner": []}
+    second = annotated("b", decomposed, ner=[place(decomposed, "Rene\u0301", "person", probability=0.5)], **nothing)
+    docs = list(DocBin().from_disk(output_of(".spacy", [first], [second])).get_docs(spacy.blank("en").vocab))
+    assert [doc.text for doc in docs] == [TEXT, decomposed]
+    assert [doc.user_data["document"] for doc in docs] == ["a", "b"] and docs[0].user_data["year"] == 1999
+    assert [(name.text, name.label_) for name in docs[0].ents] == [("Ann", "person"), ("met\nBob", "event")]
+    assert [name._.probability for name in docs[0].ents] == [0.5, 0.25]
+    assert [(verb.text, [role.text for role in roles]) for verb, roles in docs[0]._.predicates] == [
+        ("met", ["Ann", "met"])
+    ]
+    assert docs[0]._.resolved == CHAINS["resolved"] and [*docs[0]._.results["2-ner"]] == NAMES[:1]
+    assert [name.text for name in docs[1].ents] == ["Rene\u0301"]
+    assert [sentence.text.strip() for doc in docs for sentence in doc.sents] == [
+        "Ann met\nBob Lee.", "She sang.", "Rene\u0301 met", "Ann",
+    ]  # fmt: skip
+
+
+def test_brat_has_a_text_and_an_annotation_per_document(output_of):
+    first = annotated("x/a.txt", TEXT, {"year": 1999}, ner=NAMES, srl=ROLES, coref=CHAINS)
+    nothing: dict[str, Any] = {"ner": [], "srl": [], "coref": {"chains": [], "resolved": ""}}
+    names = ["../b c", "../b c", "..", "http://x"]
+    folder = output_of("/", [first], [annotated(name, "b\r\n", **nothing) for name in names])
+    assert (folder / "x" / "a.txt").read_text() == TEXT
+    assert (folder / "x" / "a.ann").read_text().splitlines() == [
+        "T1\tperson 0 3\tAnn",
+        "T2\tevent 4 7;8 11\tmet Bob",
+        "T3\tpredicate 4 7\tmet",
+        "T4\targument 0 3\tAnn",
+        "T5\tmention 0 3\tAnn",
+        "T6\tmention 17 20\tShe",
+        "R1\tARG0 Arg1:T3 Arg2:T4",
+        "*\tcoreference T5 T6",
+    ]
+    about = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
+    assert about[0] == {"file": "x/a", "document": "x/a.txt", "year": 1999}
+    assert [row["file"] for row in about[1:]] == ["b_c", "b_c~2", "document", "http_/x"]
+    assert all((folder / f"{row['file']}.txt").read_bytes() == b"b \n" for row in about[1:])
+    assert "ARG0 Arg1:predicate, Arg2:argument" in (folder / "annotation.conf").read_text().splitlines()
+
+
+def test_labels_of_two_models_of_names_differ_in_brat(output_of):
+    folder = output_of("/", [annotated("a", TEXT, ner=NAMES[:1], **{"2-ner": NAMES[:1]})])
+    assert (folder / "a.ann").read_text() == "T1\tner-person 0 3\tAnn\nT2\t2-ner-person 0 3\tAnn\n"
+
+
+def test_the_types_of_parquet_are_those_of_the_task(output_of, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    nothing = {"srl": [], "coref": {"chains": [], "resolved": ""}}
+    schemas = []
+    for rows in ([annotated("a", "x", ner=[], **nothing)], [annotated("a", TEXT, ner=NAMES, srl=ROLES, coref=CHAINS)]):
+        table = parquet.read_table(output_of(".parquet", rows))
+        assert table.to_pylist() == [{"document": "a", **rows[0].results}]
+        schemas.append(table.schema)
+    assert schemas[0] == schemas[1] and not any(pyarrow.types.is_null(field.type) for field in schemas[0])

@@ -1,0 +1,49 @@
+"""A missing library is an error that says what to install."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elmo_tasks
+from elmo_tasks.annotate.documents import Corpus
+from elmo_tasks.annotate.outputs import OUTPUTS
+from elmo_tasks.embed import EmbedOptions, embed_file
+from elmo_tasks.jobs import Job
+from elmo_tasks.text import words_of_text
+from elmo_tasks.text.formats import conllu_sentences
+from elmo_tasks.vectors.pretrained import hub_folder
+from tests.paths import TINY_BILM
+
+
+def embedded(folder: Path) -> None:
+    (folder / "a.txt").write_text("a b\n")
+    embed_file(folder / "a.txt", folder / "a.parquet", EmbedOptions(bilm=str(TINY_BILM)))
+
+
+DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
+    ("pyarrow", "parquet", embedded),
+    ("pyarrow", "parquet", lambda folder: OUTPUTS[".parquet"].join({}, [], folder)),
+    ("pyarrow.parquet", "parquet", lambda folder: Corpus(folder / "a.parquet", ("text",)).survey()),
+    (
+        "ray",
+        "ray",
+        lambda folder: Job(folder / "x", {}, 1, 1, "", False).run([1], len, None, workers=None, ray="local"),
+    ),
+    ("spacy", "spacy", lambda folder: words_of_text("a", "ga")),
+    ("sklearn.base", "sklearn", lambda folder: elmo_tasks.ElmoVectorizer),
+    ("huggingface_hub", "hub", lambda folder: hub_folder("org/name", [])),
+    ("conllu", "allennlp", lambda folder: list(conllu_sentences(folder / "a.conllu"))),
+    ("allennlp.models", "-r allennlp.txt", lambda folder: elmo_tasks.TrainedTask),
+]
+
+
+@pytest.mark.parametrize(("library", "extra", "use"), DOORS)
+def test_a_missing_library_names_its_extra(monkeypatch, tmp_path, library, extra, use):
+    monkeypatch.setitem(sys.modules, library, None)
+    for name in ("elmo_tasks.vectors.sklearn_vectorizer", "elmo_tasks.predictors.trained_task"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(ModuleNotFoundError, match=rf"{library} is not installed: .*{extra}"):
+        use(tmp_path)
