@@ -87,8 +87,8 @@ class Job:
     """Of the file of a part."""
     force: bool
     unit: str = "lines"
-    to_folder: bool = False
-    """Whether `join` makes a folder."""
+    mark: str = ""
+    """If `join` makes a folder, a file in it. An existing folder is replaced only if it has this file."""
 
     def run(
         self,
@@ -111,6 +111,9 @@ class Job:
         folder = output.with_name(f"{output.name}.parts")
         if join is None:
             check_replaceable(output, _FILES)
+        before = {child.name for child in self.output.glob("*")} if self.mark else set()
+        if before and self.mark not in before:
+            raise FileExistsError(f"expected a new or empty folder, but it contains other files: {self.output}")
         with _job_folder(folder, self.settings, force=self.force):
             parts = _missing_parts(items, folder, self.suffix, self.part_items)
             self._report(_written(parts, write, workers, ray, on_gpu), len(list(folder.glob("part-*"))))
@@ -118,8 +121,7 @@ class Job:
                 replace_folder(folder, output, _FILES)
                 (output / _JOB).unlink()
                 return
-            if self.to_folder:
-                before = {child.name for child in self.output.glob("*")} if self.force else ()
+            if self.mark:
                 with atomic_folder(self.output, before) as temporary:
                     join(sorted(folder.glob("part-*")), temporary)
                 shutil.rmtree(folder)

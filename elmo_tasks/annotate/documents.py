@@ -14,7 +14,7 @@ from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import file_digest, json_lines, read_json, text_digest
 from elmo_tasks.text.formats import lines_in
 from elmo_tasks.text.lines import located, numbered_lines, text_of_file
-from elmo_tasks.text.normal import encodable
+from elmo_tasks.text.normal import readable
 
 __all__ = ["FORMATS", "Corpus", "Document"]
 
@@ -67,7 +67,7 @@ class Corpus:
         """What the documents depend on, as JSON."""
         lines = [f"{path.relative_to(self.path)} {file_digest(path)}" for path in self.files]
         columns = {"text_column": [*self.text_columns], "id_column": self.id_column, "keep": [*self.keep]}
-        return {"corpus": text_digest(encodable("\n".join(lines))), "format": self.format, **columns}
+        return {"corpus": text_digest(readable("\n".join(lines))), "format": self.format, **columns}
 
     def survey(self) -> tuple[int, set[str]]:
         """
@@ -125,7 +125,7 @@ class Corpus:
         others = [column for column in row if column not in {*columns, id_column}]
         kept = {column: row.get(column) for column in (others if "all" in self.keep else self.keep)}
         name = place if row.get(id_column) in (None, "") else str(row[id_column])
-        return Document(encodable(name), tuple(map(encodable, texts)), kept)
+        return Document(readable(name), tuple(map(readable, texts)), kept)
 
 
 def _kind(file: Path) -> str:

@@ -73,7 +73,7 @@ def annotate_file(
     digests = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__, "tasks": digests}
     settings |= source.settings()
-    job = Job(Path(output), settings, n_texts, part_texts, OUTPUTS[ending].suffix, force, "texts", ending == "/")
+    job = Job(Path(output), settings, n_texts, part_texts, OUTPUTS[ending].suffix, force, "texts", OUTPUTS[ending].mark)
     # Other processes load their own models.
     models = tuple(str(task.path.absolute()) for task in loaded.values())
     in_process = loaded if workers is None and ray is None else None

@@ -16,7 +16,7 @@ from elmo_tasks.annotate.documents import Document
 from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.text import located_sentences
-from elmo_tasks.text.normal import encodable
+from elmo_tasks.text.normal import readable
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["OUTPUTS", "Annotated", "Output"]
 
 _Tasks = dict[str, "TrainedTask"]
+_MARK = "documents.jsonl"
 # With a place in spaCy's documents; others are in `doc._.results`.
 _COMPONENTS = ("ner", "srl", "coref", "sst", "pos")
 
@@ -47,12 +48,14 @@ class Output(NamedTuple):
     suffix: str = ".jsonl"
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
+    mark: str = ""
+    """See `Job`."""
 
 
 def _write_lines(rows: Iterable[dict[str, Any]], path: Path) -> None:
     with open(path, "w", encoding="utf-8") as file:
         # Dates of Parquet become strings.
-        file.writelines(encodable(json.dumps(row, ensure_ascii=False, default=str)) + "\n" for row in rows)
+        file.writelines(readable(json.dumps(row, ensure_ascii=False, default=str)) + "\n" for row in rows)
 
 
 def _write_rows(part: list[Annotated], tasks: _Tasks, language: str, path: Path) -> None:
@@ -189,9 +192,7 @@ def _write_conllu(part: list[Annotated], tasks: _Tasks, language: str, path: Pat
             tags = next((labels.pop(name) for name in results if tasks[name].task == "pos"), ["_"] * len(doc))
             for words in _sentences(doc):
                 about["text"] = doc[words[0].i : words[-1].i + 1].text
-                file.writelines(
-                    f"# {key} = {' '.join(encodable(str(value)).split())}\n" for key, value in about.items()
-                )
+                file.writelines(f"# {key} = {' '.join(readable(str(value)).split())}\n" for key, value in about.items())
                 about = {}
                 for number, word in enumerate(words, start=1):
                     end = word.idx + len(word)
@@ -260,7 +261,7 @@ def _join_standoff(tasks: _Tasks, files: list[Path], path: Path) -> None:
     """A text and its annotation per document; their names and what was kept of them; and the types, as brat needs."""
     n_of_name: Counter[str] = Counter()
     types: dict[str, set[str]] = {"T": set(), "R": set(), "*": set()}
-    with open(path / "documents.jsonl", "w", encoding="utf-8") as documents:
+    with open(path / _MARK, "w", encoding="utf-8") as documents:
         for row in chain.from_iterable(map(_rows, files)):
             parts = [re.sub(r"[^\w.-]", "_", part)[:100] for part in row["about"]["document"].split("/")]
             name = "/".join(part for part in parts if part.strip(".")).removesuffix(".txt") or "document"
@@ -291,6 +292,6 @@ OUTPUTS = {
     ".spacy": Output(_write_docs, _join_docs, takes=_OF_A_TEXT, suffix=".spacy"),
     ".conllu": Output(_write_conllu, _join_bytes, takes=_SPANS, suffix=".conllu"),
     ".conll": Output(_write_columns, _join_bytes, takes=_SPANS, suffix=".conll", keeps=False),
-    "/": Output(_write_standoff, _join_standoff, takes=_PLACES),
+    "/": Output(_write_standoff, _join_standoff, takes=_PLACES, mark=_MARK),
 }
 """By the ending of the output; `/` is a folder for brat."""

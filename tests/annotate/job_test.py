@@ -132,6 +132,10 @@ def test_parts_make_no_difference(models, corpus, tmp_path, monkeypatch, ending)
         annotate_file([models["ner"]], corpus, outputs[0], part_texts=2, force=True)
         files = [{file.name: file.read_bytes() for file in Path(output).iterdir()} for output in outputs]
         assert files[0] == files[1] and len(files[0]) == 10
+        # But no other folder.
+        with pytest.raises(FileExistsError, match="contains other files"):
+            annotate_file([models["ner"]], corpus, f"{tmp_path}/", force=True)
+        assert corpus.exists()
     elif ending == ".parquet":
         parquet = pytest.importorskip("pyarrow.parquet")
         assert parquet.read_table(outputs[0]) == parquet.read_table(outputs[1])
