@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+import torch
 
 from tests.docs.home import make_home
 from tests.paths import FIXTURES, TINY_BILM, TRAINING_CONFIGS
@@ -16,6 +17,10 @@ from tests.paths import FIXTURES, TINY_BILM, TRAINING_CONFIGS
 if TYPE_CHECKING:
     from elmo_tasks import Elmo
     from tests.task_models import TaskModel
+
+# Triton reads it when it is imported: without a GPU, its kernels run in its interpreter.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # A slow machine must not fail tests that draw examples.
 hypothesis.settings.register_profile(

@@ -13,6 +13,7 @@ from torch.nn.functional import dropout as dropped_out
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
+from elmo_tasks.bilm.kernels.fused_cell import has_fused_cell
 from elmo_tasks.bilm.kernels.packed_linear import kernel_name
 from elmo_tasks.bilm.kernels.precision import Precision, precision_on
 from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, ProjectedLstm
@@ -123,12 +124,17 @@ class Bilm(nn.Module):
     @property
     def precision(self) -> Precision:
         """The precision of products without gradients, where `"auto"` is resolved for the current device."""
-        return precision_on(self._boundary_ids.device.type, self.options.projection_dim >= 256, self._precision)
+        return precision_on(self._boundary_ids.device, self.options.projection_dim >= 256, self._precision)
 
     @property
     def kernel(self) -> str:
-        """The precision of products without gradients, and the library that computes them: `int8 by fbgemm`."""
-        return kernel_name(self._boundary_ids.device.type, self.precision)
+        """
+        The precision of products without gradients, and the library that computes them: `int8 by fbgemm`; on a GPU also
+        whether Triton computes the cell: `bf16 by torch and triton`.
+        """
+        device = self._boundary_ids.device
+        name = kernel_name(device.type, self.precision)
+        return f"{name} and triton" if device.type == "cuda" and has_fused_cell(device) else name
 
     def reset_states(self) -> None:
         """Clears the carried states: the next batch starts from zero. No effect unless stateful."""

@@ -53,7 +53,7 @@ class BilmLanguageModel(Model):
     pretrained_softmax : `bool`
         Whether to read the softmax over the vocabulary's words from that file too, if it has one.
     precision : `Literal["float32", "bf16", "auto"]`
-        See `elmo_tasks.bilm.Bilm`. `"auto"` is bf16 on a CPU with instructions for it, where it is faster.
+        See `elmo_tasks.bilm.Bilm`. `"auto"` is bf16 on a CPU or GPU with instructions for it, where it is faster.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class BilmLanguageModel(Model):
         self._dropout = dropout
         if precision == "auto":
             # As AllenNLP's trainer chooses it.
-            precision = precision_of_training("cuda" if torch.cuda.is_available() else "cpu")
+            precision = precision_of_training(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
             logger.info("training in %s", precision)
         try:
             shape = BilmOptions.from_dict(options)

@@ -16,6 +16,7 @@ import torch
 from torch.nn.functional import linear
 
 __all__ = [
+    "STACKED_ON",
     "Int8Linear",
     "PackedLinear",
     "StackedLinear",
@@ -34,6 +35,9 @@ _ROWS = 64
 _INT8_INPUTS = 128
 # Prevents a division by zero for rows of zeros.
 _TINY = 1e-30
+
+STACKED_ON = {"cuda": True}
+"""Devices that compute the products of several LSTMs in one kernel, because launching kernels is what takes time."""
 
 _Int8Products = Callable[[torch.Tensor], torch.Tensor]
 
@@ -208,13 +212,13 @@ def type_of_results(dtype: torch.dtype) -> torch.dtype:
 
 class StackedLinear:
     """
-    Linear layers of the same shape, computed in one kernel on CUDA, with `weights` of shape
+    Linear layers of the same shape, computed in one kernel if they are `STACKED_ON` the device, with `weights` of shape
     `(n, output_dim, input_dim)` and `biases` of shape `(n, output_dim)`.
     """
 
     def __init__(self, weights: torch.Tensor, biases: torch.Tensor | None = None, *, dtype: torch.dtype) -> None:
         self._layers: list[PackedLinear | Int8Linear] = []
-        if weights.is_cuda:
+        if STACKED_ON.get(weights.device.type):
             self._weights = weights.detach().to(dtype).contiguous().transpose(1, 2)
             self._biases = None if biases is None else biases.detach().to(dtype).unsqueeze(1)
         else:
@@ -225,14 +229,15 @@ class StackedLinear:
         self, inputs: torch.Tensor, addends: torch.Tensor | Sequence[torch.Tensor] | None = None
     ) -> torch.Tensor | Sequence[torch.Tensor]:
         """
-        From inputs of shape `(n, n_rows, input_dim)` to `n` tensors of shape `(n_rows, output_dim)`, stacked on CUDA.
-        Addends have the form of the result and are allowed only without biases.
+        From inputs of shape `(n, n_rows, input_dim)` to `n` tensors of shape `(n_rows, output_dim)`, stacked or not.
+        Addends have the form of the result, which may replace them, and are allowed only without biases.
         """
         if self._layers:
             each_addend = [None] * len(self._layers) if addends is None else addends
             return [layer(rows, addend) for layer, rows, addend in zip(self._layers, inputs, each_addend, strict=True)]
-        addends = self._biases if addends is None else addends
-        if addends is None:
+        if isinstance(addends, torch.Tensor):
+            # In place: otherwise, torch would first copy the addends to the result.
+            return addends.baddbmm_(inputs, self._weights)
+        if self._biases is None:
             return torch.bmm(inputs, self._weights)
-        assert isinstance(addends, torch.Tensor)
-        return torch.baddbmm(addends, inputs, self._weights)
+        return torch.baddbmm(self._biases, inputs, self._weights)

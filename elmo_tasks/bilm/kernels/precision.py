@@ -4,6 +4,9 @@ import logging
 from functools import cache
 from typing import Literal
 
+import torch
+
+from elmo_tasks.bilm.kernels.fused_cell import has_fused_cell
 from elmo_tasks.bilm.kernels.packed_linear import cpu_instructions
 
 __all__ = ["Precision", "precision_of_training", "precision_on"]
@@ -15,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 @cache
-def precision_on(device: str, is_large: bool, precision: Precision) -> Precision:
+def precision_on(device: torch.device, is_large: bool, precision: Precision) -> Precision:
     """
     The precision, or for `"auto"` the fastest one: all have a mean cosine of at least 0.999 to the vectors in float32.
     If float32 is faster, one warning is logged. `is_large` distinguishes the size of the paper from the small one.
@@ -31,8 +34,11 @@ def precision_on(device: str, is_large: bool, precision: Precision) -> Precision
         ("avx512", True): {"bf16": (1.0, 0.5), "int8": (3.2, 1.3)},
         ("avx2", False): {"bf16": (0.6, 0.2), "int8": (1.1, 1.3)},
         ("avx2", True): {"bf16": (1.4, 0.2), "int8": (3.6, 1.7)},
+        ("gpu", False): {"bf16": (1.0, 1.1)},
+        ("gpu", True): {"bf16": (1.0, 2.0)},
     }
-    speeds = measured.get((cpu_instructions() if device == "cpu" else device, is_large), {})
+    instructions = cpu_instructions() if device.type == "cpu" else "gpu" if _is_fast_in_bf16(device) else device.type
+    speeds = measured.get((instructions, is_large), {})
     means: dict[Precision, float] = {"float32": 1.0, **{name: one * many for name, (one, many) in speeds.items()}}
     if precision == "auto":
         return max(means, key=means.__getitem__)
@@ -41,6 +47,15 @@ def precision_on(device: str, is_large: bool, precision: Precision) -> Precision
     return precision
 
 
-def precision_of_training(device: str) -> Literal["float32", "bf16"]:
-    """The faster precision for training a biLM: bf16 on a CPU with instructions for it."""
-    return "bf16" if device == "cpu" and cpu_instructions() == "bf16" else "float32"
+def precision_of_training(device: torch.device) -> Literal["float32", "bf16"]:
+    """The faster precision for training a biLM: bf16 on a processor with instructions for it."""
+    is_fast = cpu_instructions() == "bf16" if device.type == "cpu" else _is_fast_in_bf16(device)
+    return "bf16" if is_fast else "float32"
+
+
+def _is_fast_in_bf16(device: torch.device) -> bool:
+    """
+    Whether a GPU has instructions for bfloat16, and steps of one kernel: with torch's operators, launching kernels for
+    the conversions takes longer than the products.
+    """
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0) and has_fused_cell(device)

@@ -17,9 +17,9 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_tasks.bilm.kernels.frozen import FrozenValue
-from elmo_tasks.bilm.kernels.packed_linear import StackedLinear, type_of_results
-from elmo_tasks.bilm.lstm.cell import LstmCell
+from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, StackedLinear, type_of_results
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+from elmo_tasks.bilm.lstm.steps import steps_on
 from elmo_tasks.bilm.packing import previous_values
 
 __all__ = ["BidirectionalLayer", "LstmState", "RecurrenceFunction"]
@@ -28,11 +28,7 @@ __all__ = ["BidirectionalLayer", "LstmState", "RecurrenceFunction"]
 # CPU, more would not fit in the cache), and few enough for sentences of any length.
 _ROWS_AT_ONCE = {"cpu": 128}
 # The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
-_GRADIENT_ROWS_AT_ONCE = 1024
-# On a CPU, the gradient of the cell runs over blocks of about this many gates: 1 MB of float32. torch does not divide
-# smaller ones among threads; for larger ones, no gain was measured.
-_GATES_AT_ONCE = 2**18
-
+_GRADIENT_ROWS_AT_ONCE = {"cpu": 1024}
 LstmState = tuple[torch.Tensor, torch.Tensor]
 """Outputs and memories, of shapes `(n_lstms, n_sentences, projection_dim)` and `(n_lstms, n_sentences, cell_dim)`."""
 Clips = tuple[float | None, float | None]
@@ -81,15 +77,18 @@ class BidirectionalLayer:
         # The cell's memory is twice the usual one.
         output, memory = state[0].to(inputs.dtype), 2.0 * state[1]
         is_trained = any(parameter.requires_grad for parameter in parameters)
-        if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
-            if is_trained:
-                self._packed.forget()
-            outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
-                inputs, *self._stacked_parameters(), output, memory, batch_sizes, clips
-            )
-        else:
-            weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
-            outputs = weights.run(clips, inputs, batch_sizes, output, memory)
+        # Triton uses the current device. No effect on a CPU.
+        with torch.cuda.device_of(inputs):
+            if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
+                if is_trained:
+                    self._packed.forget()
+                outputs, memory = RecurrenceFunction.apply(  # type: ignore[no-untyped-call]
+                    inputs, *self._stacked_parameters(), output, memory, batch_sizes, clips
+                )
+            else:
+                weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
+                outputs = torch.empty_like(inputs)
+                weights.run(inputs, clips, batch_sizes, output, memory, outputs)
         return outputs, 0.5 * memory
 
     def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -112,8 +111,15 @@ class _Weights:
         self.projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
 
     def run(
-        self, clips: Clips, inputs: torch.Tensor, batch_sizes: Sequence[int], output: torch.Tensor, memory: torch.Tensor
-    ) -> torch.Tensor:
+        self,
+        inputs: torch.Tensor,
+        clips: Clips,
+        batch_sizes: Sequence[int],
+        output: torch.Tensor,
+        memory: torch.Tensor,
+        outputs: torch.Tensor,
+        *kept: torch.Tensor,
+    ) -> None:
         """`_run` with the input side of several steps in one product."""
         spans = _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096))
         starts = accumulate(map(sum, spans), initial=0)
@@ -126,9 +132,7 @@ class _Weights:
         def products(_: slice, output: torch.Tensor) -> _Products:
             return self.recurrent_side(output, next(input_sides))
 
-        outputs = torch.empty_like(inputs)
-        _run(products, self.projection, clips, batch_sizes, output, memory, outputs)
-        return outputs
+        _run(products, self.projection, clips, batch_sizes, output, memory, outputs, *kept)
 
 
 def _run(
@@ -151,30 +155,19 @@ def _run(
     shape `(n_lstms, n_words, projection_dim)`, is filled. So are `gates` and `memories`, both or none, with what the
     backward pass needs, packed like the outputs; `gates` may be less precise than the memory.
     """
-    cell, projection_clip = LstmCell(clips[0]), clips[1]
-    # On a CPU, allocating memory for the gates of a step takes longer than computing them. The memory accumulates over
-    # a sentence, so it is at least float32. So are the gates, even if the products are not: most are near a half, and
-    # rounding them would cause the largest error.
-    scratch, hidden = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)), torch.empty_like(memory)
+    steps = steps_on(clips[0], memory, outputs.dtype)
     start = 0
     for n_now in batch_sizes:
         rows = slice(start, start + n_now)
         start = rows.stop
         # Shape: (n_now, 4 * cell_dim), for each LSTM
         products = kernel(rows, output[:, :n_now])
-        # Shape: (n_lstms, n_now, 4 * cell_dim) and (n_lstms, n_now, cell_dim), twice
-        memory_now, units = memory[:, :n_now], hidden[:, :n_now]
-        gates_now = gates[:, rows] if gates is not None and gates.dtype == memory.dtype else scratch[:, :n_now]
-        for product, gate in zip(products, gates_now, strict=True):
-            torch.sigmoid(product.to(gate.dtype), out=gate)
-        cell.forward(memory_now, *gates_now.chunk(4, -1), memory_now, units, units)
-        if gates is not None and memories is not None:
-            if gates.dtype != memory.dtype:
-                gates[:, rows] = gates_now
-            memories[:, rows] = memory_now
+        kept = () if gates is None or memories is None else (gates[:, rows], memories[:, rows])
+        # Shape: (n_lstms, n_now, cell_dim)
+        units = steps.forward(products, memory[:, :n_now], *kept)
         # Shape: (n_lstms, n_now, projection_dim)
         output = outputs[:, rows]
-        _write(projection(units.to(outputs.dtype)), projection_clip, output)
+        _write(projection(units), clips[1], output)
 
 
 class RecurrenceFunction(torch.autograd.Function):
@@ -190,19 +183,25 @@ class RecurrenceFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, clips):  # type: ignore[no-untyped-def]
         dim, cell_dim, dtype = inputs.size(-1), memory.size(-1), inputs.dtype
-        of_kernel = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
-        of_projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
-        # What the kernel is multiplied by, in one product. With fewer than about 48 rows, two products would be faster,
-        # because the weights are read again in each step. Shape: (n_lstms, n_words, 2 * projection_dim)
-        read = torch.cat([inputs, torch.empty_like(inputs)], -1)
-
-        def products(rows: slice, output: torch.Tensor) -> _Products:
-            read[:, rows, dim:] = output
-            return of_kernel(read[:, rows])
-
         last_memory, outputs = memory.clone(), torch.empty_like(inputs)
         gates, memories = (like.new_empty(*inputs.shape[:2], n * cell_dim) for like, n in ((inputs, 4), (memory, 1)))
-        _run(products, of_projection, clips, batch_sizes, output, last_memory, outputs, gates, memories)
+        settings = clips, batch_sizes, output, last_memory, outputs, gates, memories
+        # What the kernel is multiplied by. Shape: (n_lstms, n_words, 2 * projection_dim)
+        if STACKED_ON.get(inputs.device.type):
+            # Fewer kernels in a step: its rows are copied nowhere.
+            _Weights(kernel, bias, projection, dtype).run(inputs, *settings)
+            read = torch.cat([inputs, torch.cat(previous_values(outputs, output, batch_sizes), 1)], -1)
+        else:
+            read = torch.cat([inputs, torch.empty_like(inputs)], -1)
+            of_kernel = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
+
+            # With fewer than about 48 rows, two products would be faster, because the weights are read again in each
+            # step.
+            def products(rows: slice, output: torch.Tensor) -> _Products:
+                read[:, rows, dim:] = output
+                return of_kernel(read[:, rows])
+
+            _run(products, StackedLinear(projection.transpose(1, 2), dtype=dtype), *settings)
         ctx.save_for_backward(read, kernel, projection, memory, outputs, gates, memories)
         ctx.settings = batch_sizes, clips
         return outputs, last_memory
@@ -218,15 +217,23 @@ class RecurrenceFunction(torch.autograd.Function):
     def _backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         read, kernel, projection, first_memory, outputs, gates, memories = ctx.saved_tensors
         batch_sizes, (cell_clip, projection_clip) = ctx.settings
-        cell, dtype, dim = LstmCell(cell_clip), read.dtype, outputs.size(-1)
-        back_to_hidden, back_to_read = StackedLinear(projection, dtype=dtype), StackedLinear(kernel, dtype=dtype)
+        dtype, dim, device = read.dtype, outputs.size(-1), read.device.type
+        steps, is_stacked = steps_on(cell_clip, first_memory, dtype), STACKED_ON.get(device)
+        # If products are stacked, the gradient of the previous outputs is added in place, and that of the inputs is
+        # computed for all rows of a span.
+        weights = [projection, *(kernel.chunk(2, 1) if is_stacked else [kernel])]
+        back_to_hidden, back_to_read, *back_to_output = (StackedLinear(weight, dtype=dtype) for weight in weights)
         d_read, d_projected = torch.empty_like(read), d_outputs.to(dtype, copy=True)
         d_kernel, d_bias, d_projection = map(torch.zeros_like, (kernel, kernel[:, 0], projection))
-        # The gradients of the state after a step, one row per sentence; no outputs are read after the last step.
-        d_output, d_memory = d_read[:, :0, dim:], d_memory.to(memories.dtype, copy=True)
-        each = (part.split(batch_sizes, 1) for part in (gates, memories, outputs, d_projected, d_read))
-        steps = list(zip(*each, previous_values(memories, first_memory, batch_sizes), strict=True))
-        spans = _spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE)
+        # The gradients of the state before the first words, and after a step, with one row per sentence.
+        d_first, d_memory = torch.zeros_like(outputs[:, : batch_sizes[0]]), d_memory.to(memories.dtype, copy=True)
+        each = [part.split(batch_sizes, 1) for part in (gates, memories, outputs, d_projected, d_read)]
+        each += [
+            previous_values(values, first, batch_sizes)
+            for values, first in ((memories, first_memory), (d_projected, d_first))
+        ]
+        kept = list(zip(*each, strict=True))
+        spans = _spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE.get(device, 4096))
         longest, last = max(map(sum, spans)), read.size(1)
         # Filled again in each span. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest, cell_dim)
         scratch = torch.empty_like(gates[:, :longest]), torch.empty_like(memories[:, :longest], dtype=dtype)
@@ -237,50 +244,24 @@ class RecurrenceFunction(torch.autograd.Function):
             d_products, hidden = (part[:, : sum(span)] for part in scratch)
             to_fill = zip(*(torch.split(part, span, 1) for part in (d_products, hidden)), strict=True)
             for d_product, units in reversed(list(to_fill)):
-                gate, memory, output, d_now, d_read_now, before = steps.pop()
-                d_now[:, : d_output.size(1)].add_(d_output)
+                gate, memory, output, d_now, d_read_now, before, d_before = kept.pop()
                 if projection_clip is not None:
-                    d_now.mul_(output.abs() < projection_clip)
+                    # The derivative of the clip, in one pass.
+                    bounds = -projection_clip, projection_clip
+                    torch.ops.aten.hardtanh_backward.grad_input(d_now, output, *bounds, grad_input=d_now)
                 d_hidden = back_to_hidden(d_now)
-                _cell_backward(cell, gate, memory, before, d_hidden, d_memory[:, : gate.size(1)], d_product, units)
-                _write(back_to_read(d_product), None, d_read_now)
-                d_output = d_read_now[..., dim:]
+                steps.backward(gate, memory, before, d_hidden, d_memory[:, : gate.size(1)], d_product, units)
+                if is_stacked:
+                    back_to_output[0](d_product, d_before)
+                else:
+                    _write(back_to_read(d_product), None, d_read_now)
+                    d_before.add_(d_read_now[..., dim:])
+            if is_stacked:
+                _write(back_to_read(d_products), None, d_read[:, rows, :dim])
             _add_product(d_kernel, read[:, rows].transpose(1, 2), d_products)
             _add_product(d_projection, hidden.transpose(1, 2), d_projected[:, rows])
             d_bias += d_products.sum(1, dtype=d_bias.dtype)
-        return d_read[..., :dim], d_kernel, d_bias, d_projection, d_output, d_memory, None, None
-
-
-def _cell_backward(
-    cell: LstmCell,
-    gates: torch.Tensor,
-    memory: torch.Tensor,
-    before: torch.Tensor,
-    d_hidden: torch.Tensor | Sequence[torch.Tensor],
-    d_memory: torch.Tensor,
-    d_products: torch.Tensor,
-    hidden: torch.Tensor,
-) -> None:
-    """
-    The gradient of a step of the cell, each of shape `(n_lstms, n_rows, ...)`: turns `d_memory` into the gradient of
-    the memory before the step, and fills `d_products`, and `hidden` with the outputs of the cell, which the forward
-    pass does not keep. With one `d_hidden` per LSTM, runs in blocks that fit in the cache.
-    """
-    parts = gates, memory, before, d_hidden, d_memory, d_products, hidden
-    if not isinstance(d_hidden, torch.Tensor):
-        n_rows = max(1, _GATES_AT_ONCE // gates.size(-1))
-        for of_lstm in zip(*parts, strict=True):
-            for rows in zip(*(part.unsqueeze(0).split(n_rows, 1) for part in of_lstm), strict=True):
-                _cell_backward(cell, *rows)
-        return
-    dtype = memory.dtype
-    gates, d_hidden = gates.to(dtype), d_hidden.to(dtype)
-    squashed = memory.sigmoid().sub_(0.5)
-    torch.mul(squashed, gates.chunk(4, -1)[3], out=hidden)
-    by_product = d_products if d_products.dtype == dtype else torch.empty_like(gates)
-    others = cell.derivatives(gates, (memory, squashed), before, by_product)
-    cell.backward(d_hidden, None, d_memory, by_product.view(*by_product.shape[:-1], 4, -1), *others)
-    d_products.copy_(by_product)
+        return d_read[..., :dim], d_kernel, d_bias, d_projection, d_first, d_memory, None, None
 
 
 def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:

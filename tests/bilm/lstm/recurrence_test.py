@@ -3,19 +3,12 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.bilm.kernels.packed_linear import StackedLinear
-from elmo_tasks.bilm.lstm import recurrence as recurrence_module
+from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
+from elmo_tasks.bilm.lstm import recurrence, steps
 from elmo_tasks.bilm.lstm.recurrence import RecurrenceFunction
 
 BATCH_SIZES = [3, 3, 2, 1]
 CLIPS = 0.4, 0.4
-
-
-class OnCuda(StackedLinear):
-    """The form of the products on a GPU."""
-
-    def __call__(self, *tensors):
-        return torch.stack(super().__call__(*tensors))
 
 
 def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
@@ -41,8 +34,8 @@ def apply(given: dict[str, torch.Tensor]) -> Any:
 class TestRecurrenceFunction:
     @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
     def test_one_of_the_two_outputs_may_go_unused(self, rows_at_once, monkeypatch):
-        monkeypatch.setattr(recurrence_module, "_GRADIENT_ROWS_AT_ONCE", rows_at_once)
-        monkeypatch.setattr(recurrence_module, "_GATES_AT_ONCE", 12 * rows_at_once)
+        monkeypatch.setitem(recurrence._GRADIENT_ROWS_AT_ONCE, "cpu", rows_at_once)
+        monkeypatch.setattr(steps, "_GATES_AT_ONCE", 12 * rows_at_once)
         for part in range(2):
             assert torch.autograd.gradcheck(
                 lambda *each, part=part: RecurrenceFunction.apply(*each, BATCH_SIZES, CLIPS)[part],
@@ -51,8 +44,8 @@ class TestRecurrenceFunction:
 
     def test_stacked_products_equal_a_list_of_products(self, monkeypatch):
         results = []
-        for products in (StackedLinear, OnCuda):
-            monkeypatch.setattr(recurrence_module, "StackedLinear", products)
+        for is_stacked in (False, True):
+            monkeypatch.setitem(STACKED_ON, "cpu", is_stacked)
             given = tensors()
             outputs, memory = apply(given)
             (outputs.square().sum() + memory.sum()).backward()

@@ -1,0 +1,89 @@
+"""The kernels run on a GPU, or on the CPU in Triton's interpreter: see `tests/conftest.py`."""
+
+import sys
+
+import pytest
+import torch
+
+from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm.kernels import fused_cell
+from elmo_tasks.bilm.kernels.fused_cell import FusedSteps, has_fused_cell
+from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
+from elmo_tasks.bilm.lstm.steps import TorchSteps
+from tests.bilm.helpers import random_bilm
+from tests.devices import DEVICES
+
+SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "The"], ["x" * 60]]
+
+
+@pytest.fixture
+def triton():
+    return pytest.importorskip("triton", reason="needs Triton, which has no wheel for this system")
+
+
+def draw(generator: torch.Generator, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=generator)
+
+
+@pytest.mark.usefixtures("triton")
+@pytest.mark.parametrize("device", DEVICES)
+class TestFusedSteps:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    @pytest.mark.parametrize("clip", [None, 0.7])
+    # A power of two; fewer units than a block; more than a block.
+    @pytest.mark.parametrize("cell_dim", [32, 37, 1030])
+    def test_a_step_equals_torchs_operators(self, device, cell_dim, clip, dtype):
+        generator = torch.Generator().manual_seed(0)
+        products, d_hidden = draw(generator, 2, 5, 4 * cell_dim).to(dtype), draw(generator, 2, 3, cell_dim).to(dtype)
+        memory, d_memory = draw(generator, 2, 5, cell_dim), draw(generator, 2, 5, cell_dim)
+        results = []
+        for steps_class, place in ((FusedSteps, device), (TorchSteps, "cpu")):
+            z, d_h, before, d_m = (tensor.clone().to(place) for tensor in (products, d_hidden, memory, d_memory))
+            steps, after = steps_class(clip, before, dtype), before.clone()
+            # The rows of a step are views of larger tensors.
+            gates, memories = torch.zeros_like(z), torch.zeros_like(after)
+            hidden = steps.forward(z[:, :3], after[:, :3], gates[:, 1:4], memories[:, 1:4]).clone()
+            d_products, again = torch.zeros_like(z), torch.zeros_like(after, dtype=dtype)
+            kept = gates[:, 1:4], memories[:, 1:4], before[:, :3]
+            steps.backward(*kept, d_h, d_m[:, :3], d_products[:, 2:], again[:, 2:])
+            results.append([hidden, after, gates, memories, d_products, again, d_m])
+        for ours, theirs in zip(*results, strict=True):
+            tolerance = 2e-6 if dtype == torch.float32 else 0.03
+            torch.testing.assert_close(ours.cpu(), theirs, rtol=tolerance, atol=tolerance)
+
+    def test_a_bilm_has_the_same_layers_and_gradients(self, device, monkeypatch):
+        monkeypatch.setitem(STACKED_ON, "cpu", True)
+        trained, results = random_bilm().requires_grad_(), []
+        for is_fused in (True, False):
+            monkeypatch.setattr("elmo_tasks.bilm.lstm.steps.has_fused_cell", lambda _, fused=is_fused: fused)
+            bilm = Bilm(trained.options)
+            bilm.load_state_dict(trained.state_dict())
+            layers = bilm.to(device)(SENTENCES).layers
+            sum(layer.square().sum() for layer in layers).backward()
+            with torch.no_grad():
+                frozen = bilm(SENTENCES).layers
+            results.append([*layers, *frozen, *(parameter.grad for parameter in bilm.parameters())])
+        for ours, theirs in zip(*results, strict=True):
+            assert (ours - theirs).norm() <= 2e-6 * theirs.norm()
+
+
+class TestHasFusedCell:
+    @pytest.fixture(autouse=True)
+    def fresh(self):
+        has_fused_cell.cache_clear()
+        yield
+        has_fused_cell.cache_clear()
+
+    @pytest.mark.usefixtures("triton")
+    @pytest.mark.parametrize("device", DEVICES)
+    def test_the_kernels_are_correct(self, device, caplog):
+        assert has_fused_cell(torch.device(device)) and not caplog.records
+
+    @pytest.mark.parametrize("problem", ["is missing", "is wrong"])
+    def test_kernels_that_fail_are_reported_once(self, problem, monkeypatch, caplog):
+        monkeypatch.setitem(sys.modules, "elmo_tasks.bilm.kernels.triton_cell", None)
+        monkeypatch.delattr("elmo_tasks.bilm.kernels.triton_cell", raising=False)
+        if problem == "is wrong":
+            monkeypatch.setattr(fused_cell, "is_correct", lambda _: False)
+        assert [has_fused_cell(torch.device("cpu")) for _ in range(2)] == [False, False]
+        assert len(caplog.records) == 1 and "torch's operators replace them" in caplog.text
