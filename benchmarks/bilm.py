@@ -8,7 +8,7 @@ public format. If AllenNLP is not installed, ours are compared with float32.
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib.util import find_spec
@@ -30,6 +30,8 @@ SIZES = {
     "original": ORIGINAL,
 }
 DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
+# What is compared on a device. TF32 is a setting of torch for products of a float32 biLM.
+PRECISIONS = {"cpu": ("float32", "bf16", "int8"), "cuda": ("float32", "tf32", "bf16")}
 Layers = Callable[[torch.Tensor], list[torch.Tensor]]
 
 
@@ -43,24 +45,32 @@ def sentences(text: Path | None = None) -> list[list[str]]:
     return [first + second for first, second in zip(found[::2], found[1::2], strict=False)]
 
 
-def make_bilms(size: str, device: str) -> dict[str, Layers]:
-    """AllenNLP's biLM, and ours in each precision of the device, as functions that return layers."""
+def make_bilms(size: str, device: str, precisions: Sequence[str]) -> dict[str, Layers]:
+    """AllenNLP's biLM, and ours in each precision, as functions that return layers."""
     torch.manual_seed(0)
     ours = Bilm(SIZES[size])
     with TemporaryDirectory() as folder:
         files = f"{folder}/options.json", f"{folder}/weights.hdf5"
         ours.save(*files)
         made: dict[str, Layers] = {"AllenNLP": allennlp_bilm(files, device)} if find_spec("allennlp") else {}
-        for precision in ("float32", "tf32", "bf16") if device == "cuda" else ("float32", "bf16", "int8"):
-            bilm = Bilm.from_files(*files, precision=precision).requires_grad_(False).to(device)
+        for precision in precisions:
+            product = "float32" if precision == "tf32" else precision
+            bilm = Bilm.from_files(*files, precision=product).requires_grad_(False).to(device)
             try:
                 bilm(BYTES.batch([["word"]]).to(device))
             except (ValueError, RuntimeError) as error:
                 # bfloat16 needs special processor instructions.
                 print(f"{size} without {precision}: {error}")
                 continue
-            made[precision] = lambda character_ids, bilm=bilm: list(bilm(character_ids).layers)
+            made[precision] = partial(our_layers, bilm, "high" if precision == "tf32" else "highest")
     return made
+
+
+def our_layers(bilm: Bilm, products: str, character_ids: torch.Tensor) -> list[torch.Tensor]:
+    torch.set_float32_matmul_precision(products)
+    layers = list(bilm(character_ids).layers)
+    torch.set_float32_matmul_precision("highest")
+    return layers
 
 
 def allennlp_bilm(files: tuple[str, str], device: str) -> Layers:
@@ -177,7 +187,7 @@ def main() -> None:
     all_sentences = sentences(arguments.text)
     speeds: dict[str, dict[int, dict[str, float]]] = {}
     for size in arguments.sizes:
-        bilms = make_bilms(size, arguments.device)
+        bilms = make_bilms(size, arguments.device, PRECISIONS[arguments.device])
         print(f"\n{size}: {SIZES[size].cell_dim} cells, projected to {SIZES[size].projection_dim}")
         print("batch  what        tokens/s   ratio (min to max)      share of peak   difference, cosine to float32")
         for batch_size in arguments.batch_sizes:
