@@ -19,26 +19,26 @@ import torch
 from bilm import SIZES
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.characters import BYTES, NumberedWords
 from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.text.lines import numbered_lines
 
-Batch = tuple[torch.Tensor, torch.Tensor]
+Batch = tuple[NumberedWords, torch.Tensor]
 
 
 def batches_of(sentences: list[list[str]], vocabulary: WordList, arguments: argparse.Namespace) -> Iterator[Batch]:
     """
-    Shuffled batches of sentences of about the same length: their character ids, and the vocabulary numbers of the words
-    that `BilmContexts.targets` refers to.
+    Shuffled batches of sentences of about the same length: their words, and the vocabulary numbers of the words that
+    `BilmContexts.targets` refers to.
     """
     sentences = sorted(sentences, key=len)
     parts = np.cumsum([len(words) + 2 for words in sentences]) // arguments.tokens
     for part in np.random.default_rng(0).permutation(parts[-1] + 1)[: arguments.profile + 3]:
         words = sentences[np.searchsorted(parts, part) : np.searchsorted(parts, part, side="right")]
         numbers = vocabulary.indices([*chain.from_iterable(words), "<S>", "</S>"])
-        yield BYTES.batch(words).to(arguments.device), torch.tensor(numbers, device=arguments.device)
+        yield BYTES.numbered(words), torch.tensor(numbers, device=arguments.device)
 
 
 class Training:
@@ -51,10 +51,10 @@ class Training:
         self.parameters = [*self.bilm.parameters(), *self.softmax.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, fused=True)
 
-    def run_step(self, ids: torch.Tensor, numbers: torch.Tensor) -> int:
+    def run_step(self, words: NumberedWords, numbers: torch.Tensor) -> int:
         """Takes one step; returns the number of words."""
-        with torch.autocast(ids.device.type, torch.bfloat16, enabled=self.is_bf16):
-            contexts = self.bilm.contexts(ids, dropout=0.1)
+        with torch.autocast(numbers.device.type, torch.bfloat16, enabled=self.is_bf16):
+            contexts = self.bilm.contexts(words, dropout=0.1)
             targets = numbers[contexts.targets]
             loss = self.softmax(contexts.hidden.flatten(0, 1), targets.flatten()) / targets.numel()
         self.optimizer.zero_grad(set_to_none=True)

@@ -11,20 +11,23 @@ import torch
 from torch import nn
 from torch.nn.functional import dropout as dropped_out
 
-from elmo_tasks.bilm.character_encoder import CharacterEncoder
+from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
+from elmo_tasks.bilm.characters import NumberedWords
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.kernels.fused_cell import has_fused_cell
-from elmo_tasks.bilm.kernels.packed_linear import kernel_name
+from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, kernel_name
 from elmo_tasks.bilm.kernels.precision import Precision, precision_on
 from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, ProjectedLstm
 from elmo_tasks.bilm.lstm.recurrence import BidirectionalLayer
 from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
-from elmo_tasks.bilm.packing import PackedSentences, mask_of, pack_sentences
+from elmo_tasks.bilm.packing import PackedSentences, mask_of, on_device, pack_sentences
 from elmo_tasks.bilm.weights import write_weights
 
 __all__ = ["Bilm", "Precision"]
+
+Inputs = torch.Tensor | Sequence[Sequence[str]] | NumberedWords
 
 # The process that has imported this module; of a forked process that has used a biLM, its own.
 _process = os.getpid()
@@ -140,30 +143,30 @@ class Bilm(nn.Module):
         """Clears the carried states: the next batch starts from zero. No effect unless stateful."""
         self.carried_states = CarriedStates()
 
-    def forward(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
+    def forward(self, inputs: Inputs) -> BilmOutput:
         """
         # Parameters
 
         inputs
-            Sentences as lists of words, or their ids, of shape `(batch_size, timesteps, 50)`, padded with zeros on the
-            right. The method adds the sentence boundaries.
+            Sentences as lists of words, as `NumberedWords`, or their ids, of shape `(batch_size, timesteps, 50)`,
+            padded with zeros on the right. The method adds the sentence boundaries.
 
         # Returns
 
         `BilmOutput`
             The layers and the mask, on the biLM's device.
         """
-        character_ids, is_word = self._ids_and_mask(inputs)
+        words, numbers, is_word = self._words(inputs)
         weight = self.character_encoder.projection.weight
         # Shape: (batch_size, timesteps, 2 * projection_dim), each
         layers = [weight.new_zeros(*is_word.shape, self.get_output_dim()) for _ in range(self.num_layers)]
         if len(is_word):
-            sentences, vectors = self._packed(character_ids, is_word)
+            sentences, vectors = self._packed(words, numbers, is_word)
             for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
                 sentences.fill_in(layer, packed)
-        return BilmOutput(tuple(layers), torch.from_numpy(is_word).to(weight.device))
+        return BilmOutput(tuple(layers), on_device(torch.from_numpy(is_word), weight.device))
 
-    def contexts(self, inputs: torch.Tensor | Sequence[Sequence[str]], *, dropout: float = 0.0) -> BilmContexts:
+    def contexts(self, inputs: Inputs, *, dropout: float = 0.0) -> BilmContexts:
         """
         The vectors from which the words of a batch are predicted, for training and for perplexity, in the order of
         `PackedSentences`.
@@ -175,7 +178,7 @@ class Bilm(nn.Module):
         dropout
             As in bilm-tf, applied to the contexts and to the input of each LSTM, including its residual connection.
         """
-        sentences, vectors = self._packed(*self._ids_and_mask(inputs))
+        sentences, vectors = self._packed(*self._words(inputs))
         layers = tuple(self._packed_layers(sentences, vectors, dropout))
         # All but the first word of each sentence, which has no word before it.
         n_sentences = sentences.n_sentences
@@ -187,22 +190,39 @@ class Bilm(nn.Module):
             sentences,
         )
 
-    def _ids_and_mask(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> tuple[torch.Tensor, np.ndarray]:
+    def _words(self, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        """
+        The ids of distinct words, including the two boundaries; for each word of the batch and the boundaries, its row
+        there; and the mask, of shape `(batch_size, timesteps)`.
+        """
         _use_one_thread_if_forked()
-        character_ids = inputs if isinstance(inputs, torch.Tensor) else self.word_rows.batch(inputs)
-        # Shape: (batch_size, timesteps)
-        return character_ids, mask_of(character_ids, self.word_rows)
+        if isinstance(inputs, torch.Tensor):
+            is_word = mask_of(inputs, self.word_rows)
+            # Shape: (n_words, width)
+            words = inputs.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(inputs.device)]
+            device = self._boundary_ids.device
+            return *distinct_rows(torch.cat([words.to(device), self._boundary_ids])), is_word
+        numbered = inputs if isinstance(inputs, NumberedWords) else self.word_rows.numbered(inputs)
+        is_word, n_distinct = numbered.numbers >= 0, len(numbered.rows)
+        boundaries = self.word_rows.batch([self.word_rows.boundaries])[0]
+        # On the CPU: the order of the words and the copies to a GPU do not wait for it.
+        words = torch.cat([torch.from_numpy(numbered.rows), boundaries])
+        numbers = torch.from_numpy(np.append(numbered.numbers[is_word], [n_distinct, n_distinct + 1]))
+        if not STACKED_ON.get(self._boundary_ids.device.type):
+            # In the order of a batch of ids, so that all is rounded in the same way.
+            words, positions = distinct_rows(words)
+            numbers = positions[numbers]
+        return words, numbers, is_word
 
-    def _packed(self, character_ids: torch.Tensor, is_word: np.ndarray) -> tuple[PackedSentences, torch.Tensor]:
+    def _packed(
+        self, words: torch.Tensor, numbers: torch.Tensor, is_word: np.ndarray
+    ) -> tuple[PackedSentences, torch.Tensor]:
         """The packed batch and the vectors of its words, followed by the vectors of the two boundaries."""
         device = self._boundary_ids.device
-        # Shape: (n_words, width)
-        words = character_ids.flatten(0, 1)[torch.from_numpy(np.flatnonzero(is_word)).to(character_ids.device)]
-        words = torch.cat([words.to(device), self._boundary_ids])
         dtype = self._type_of_products()
         with torch.autocast(device.type, enabled=False):
             # Shape: (n_words + 2, projection_dim)
-            vectors = self.character_encoder(words, dtype=dtype)
+            vectors = self.character_encoder.encode(words, numbers, dtype)
         return pack_sentences(is_word).to(device), vectors
 
     def _packed_layers(

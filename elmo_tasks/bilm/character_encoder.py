@@ -12,8 +12,9 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
 from elmo_tasks.bilm.kernels.frozen import FrozenValue
-from elmo_tasks.bilm.kernels.packed_linear import packed_linear, type_of_results
+from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
+from elmo_tasks.bilm.packing import on_device
 
 __all__ = ["CharacterEncoder", "distinct_rows"]
 
@@ -99,44 +100,47 @@ class CharacterEncoder(nn.Module):
         `(..., projection_dim)`. `dtype` is the type of the products and the vectors, by default the parameters' type.
         """
         # Each distinct word is computed once.
-        # Shape: (n_words, width)
         words = character_ids.reshape(-1, self.word_rows.width)
-        # Shape: (n_distinct, width) and (n_words,)
-        distinct, positions = distinct_rows(words)
-        dtype = dtype or self.projection.weight.dtype
-        if not len(distinct):
-            vectors = self.projection.weight.new_zeros(0, self.projection.out_features, dtype=type_of_results(dtype))
-        else:
-            vectors = self._encode_distinct(distinct, dtype)
+        vectors = self.encode(*distinct_rows(words), dtype or self.projection.weight.dtype)
         # Shape: (..., projection_dim)
-        return vectors[positions].reshape(*character_ids.shape[:-1], vectors.size(-1))
+        return vectors.reshape(*character_ids.shape[:-1], vectors.size(-1))
 
-    def _encode_distinct(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """Shape `(n_words, width)` to `(n_words, projection_dim)`."""
+    def encode(self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """
+        The vectors of words, of shape `(n_words, width)`, in the order of their `numbers`: shape
+        `(len(numbers), projection_dim)`. The ids may be on the CPU.
+        """
+        if not len(words):
+            return self.projection.weight.new_zeros(0, self.projection.out_features, dtype=type_of_results(dtype))
         # Shape: (n_words, 50)
         is_used = (words != PADDING_ID) & (words != 0)
-        return self._encode_by_length(words, is_used, dtype)
+        return self._encode_by_length(words, is_used, numbers, dtype)
 
     def _encode_by_length(
-        self, words: torch.Tensor, is_used: torch.Tensor, dtype: torch.dtype, others: torch.Tensor | None = None
+        self,
+        words: torch.Tensor,
+        is_used: torch.Tensor,
+        numbers: torch.Tensor,
+        dtype: torch.dtype,
+        others: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
-        From ids of shape `(n_words, width)`, which are padding unless `is_used`, to `(n_words, projection_dim)`. Skips
-        columns of padding. The projection reads `others`, of shape `(n_words, n_others)`, before the filters.
+        As `encode`, from ids that are padding unless `is_used`. Skips columns of padding. The projection reads
+        `others`, of shape `(n_words, n_others)`, before the filters.
         """
-        linear_layers = self._linear_layers(dtype)
-        n_at_once = _WORDS_AT_ONCE.get(words.device.type, 2048)
+        linear_layers, device = self._linear_layers(dtype), self.projection.weight.device
+        n_at_once = _WORDS_AT_ONCE.get(device.type, 4096)
         # Shape: (n_words,)
         lengths = (is_used * torch.arange(1, words.size(1) + 1, device=words.device)).amax(-1)
         lengths, order = lengths.sort()
         in_order = lengths.tolist()
-        ids = torch.split(words[order], n_at_once)
-        before = [None] * len(ids) if others is None else torch.split(others[order], n_at_once)
+        ids = torch.split(on_device(words[order], device), n_at_once)
+        before = [None] * len(ids) if others is None else torch.split(others[order.to(device)], n_at_once)
         vectors = [
             self._encode(part, in_order[min(n_at_once * (index + 1), len(in_order)) - 1], linear_layers, dtype, other)
             for index, (part, other) in enumerate(zip(ids, before, strict=True))
         ]
-        return torch.cat(vectors)[order.argsort()]
+        return torch.cat(vectors)[on_device(order.argsort()[numbers], device)]
 
     def _encode(
         self,
@@ -149,11 +153,12 @@ class CharacterEncoder(nn.Module):
         """Shape `(n_words, width)`, with padding after `longest` columns, to `(n_words, projection_dim)`."""
         assert self.embedding is not None
         pooled = []
+        # Once for all filters. Shape: (n_words, n_columns, character_dim)
+        characters = self.embedding(words[:, : longest + max(self._widths)]).to(type_of_results(dtype))
         for width, convolution in zip(self._widths, self.convolutions, strict=True):
             # The maximum includes one window of only padding; further ones would have the same value.
-            n_columns = min(longest + width, words.size(1))
             # Shape: (n_words, n_windows, character_dim, width)
-            windows = self.embedding(words[:, :n_columns]).to(type_of_results(dtype)).unfold(1, width, 1)
+            windows = characters[:, : longest + width].unfold(1, width, 1)
             # A matrix product is several times as fast as a convolution here.
             # Shape: (n_words * n_windows, number)
             responses = linear_layers[convolution](windows.reshape(-1, windows.size(2) * width))
@@ -169,15 +174,28 @@ class CharacterEncoder(nn.Module):
 
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
-
-        def layers(make: Callable[[torch.Tensor, Any], _Linear]) -> _LinearLayers:
-            modules = (module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear))
-            return {module: make(module.weight.flatten(1), module.bias) for module in modules}
-
+        modules: list[Any] = [module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)]
+        weights, biases = [module.weight.flatten(1) for module in modules], [module.bias for module in modules]
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             self._packed.forget()
-            return layers(lambda weight, bias: partial(linear, weight=weight.to(dtype), bias=bias.to(dtype)))
-        return self._packed(parameters, dtype, lambda: layers(partial(packed_linear, dtype=dtype)))
+            converted = _converted([*weights, *biases], dtype)
+            pairs = zip(converted[: len(modules)], converted[len(modules) :], strict=True)
+            linears = [partial(linear, weight=weight, bias=bias) for weight, bias in pairs]
+            return dict(zip(modules, linears, strict=True))
+
+        def packed() -> _LinearLayers:
+            return dict(zip(modules, map(partial(packed_linear, dtype=dtype), weights, biases), strict=True))
+
+        return self._packed(parameters, dtype, packed)
+
+
+def _converted(tensors: list[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
+    """The tensors in a type, all converted at once: on a GPU, each conversion takes the time of a kernel."""
+    if all(tensor.dtype == dtype for tensor in tensors):
+        return tensors
+    together = torch.cat([tensor.flatten() for tensor in tensors]).to(dtype)
+    parts = torch.split(together, [tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -188,7 +206,15 @@ def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     if not ids.numel():
         # All rows without columns are equal.
         return ids[:1], torch.zeros(len(ids), dtype=torch.long, device=ids.device)
-    if ids.is_cuda:
+    if STACKED_ON.get(ids.device.type):
+        # Hashes are sorted several times as fast as rows. Should two rows have the same hash, the rows are sorted.
+        generator = torch.Generator(ids.device).manual_seed(0)
+        factors = torch.randint(-(2**62), 2**62, ids.shape[1:], generator=generator, device=ids.device)
+        hashes, positions = torch.unique((ids * factors).sum(-1), return_inverse=True)
+        # Shape: (n_distinct,)
+        some = torch.empty_like(hashes).scatter_(0, positions, torch.arange(len(ids), device=ids.device))
+        if torch.equal(ids[some[positions]], ids):
+            return ids[some], positions
         distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
         return distinct, positions
     # Ten times as fast as torch.unique: each row is compared as one value, which is faster with fewer bytes.

@@ -8,6 +8,7 @@ to 255, 257 to 261 are the markers below, and 0 is for positions without a word.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ __all__ = [
     "MAX_CHARACTERS_PER_TOKEN",
     "N_CHARACTER_IDS",
     "PADDING_ID",
+    "NumberedWords",
     "WordRows",
     "rows_of",
     "word_to_character_ids",
@@ -70,6 +72,26 @@ def rows_of(
 
 
 @dataclass(frozen=True)
+class NumberedWords:
+    """
+    The words of a batch, with the ids of each distinct word only once.
+
+    # Parameters
+
+    words
+        The distinct words.
+    rows
+        Shape `(n_distinct, width)`: the ids of each of them.
+    numbers
+        Shape `(batch_size, timesteps)`: for each word of the batch, its index in `words`; -1 for padding.
+    """
+
+    words: Sequence[str]
+    rows: np.ndarray
+    numbers: np.ndarray
+
+
+@dataclass(frozen=True)
 class WordRows:
     """
     Converts words to the rows of ids that a biLM reads: `row_of` makes the row of a word, of shape `(width,)`, int64.
@@ -92,6 +114,20 @@ class WordRows:
             if len(sentence):
                 row[: len(sentence)] = rows_of(sentence, self.row_of)
         return torch.from_numpy(batch)
+
+    def numbered(self, sentences: Sequence[Sequence[str]]) -> NumberedWords:
+        """The same words without repetitions. Raises `ValueError` as `batch` does."""
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        words = list(chain.from_iterable(sentences))
+        places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        if "" in places or any(isinstance(sentence, str) for sentence in sentences):
+            self.batch(sentences)
+        # Shape: (n_distinct, width)
+        rows = np.concatenate([np.empty(0, np.int64), *map(self.row_of, places)]).reshape(-1, self.width)
+        # Shape: (batch_size, timesteps)
+        numbers = np.full((len(sentences), lengths.max(initial=0)), -1, dtype=np.int64)
+        numbers[np.arange(numbers.shape[1]) < lengths[:, None]] = list(map(places.__getitem__, words))
+        return NumberedWords(list(places), rows, numbers)
 
 
 BYTES = WordRows(MAX_CHARACTERS_PER_TOKEN, (BEGIN_OF_SENTENCE, END_OF_SENTENCE), word_to_character_ids)

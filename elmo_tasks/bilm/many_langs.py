@@ -107,19 +107,20 @@ class DictionaryEncoder(CharacterEncoder):
         self.characters = Dictionary() if sizes.n_characters else None
         self.words = Dictionary() if sizes.n_words else None
 
-    def _encode_distinct(self, words: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        spelled = _words_of(words.cpu().numpy())
+    def encode(self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """See `CharacterEncoder.encode`."""
+        spelled, device = _words_of(words.cpu().numpy()), self.projection.weight.device
         others = None
         if self.words is not None and self.word_embedding is not None:
             # Shape: (n_words, word_dim)
-            others = self.word_embedding(torch.tensor(self.words.rows(spelled), device=words.device))
+            others = self.word_embedding(torch.tensor(self.words.rows(spelled), device=device))
             others = others.to(type_of_results(dtype))
         if self.characters is None:
             assert others is not None
-            return self._linear_layers(dtype)[self.projection](others)
+            return self._linear_layers(dtype)[self.projection](others)[numbers.to(device)]
         # Shape: (n_words, width)
-        ids = torch.from_numpy(self.character_ids(spelled)).to(words.device)
-        return self._encode_by_length(ids, ids != self.characters[_PADDING], dtype, others)
+        ids = torch.from_numpy(self.character_ids(spelled))
+        return self._encode_by_length(ids, ids != self.characters[_PADDING], numbers.cpu(), dtype, others)
 
     def character_ids(self, words: Sequence[str]) -> np.ndarray:
         """The dictionary rows of the characters of words, which are already cut: shape `(n_words, width)`, int64."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count, islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from allennlp.data import Batch, DataLoader, Instance, TensorDict, Token, Vocabu
 from allennlp.data.fields import TextField
 from allennlp.nn.util import move_to_device
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, word_to_character_ids
+from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, warn_of_unknown
 from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
@@ -92,7 +93,7 @@ class LmDataLoader(DataLoader):
         rank, world_size = _rank_and_world_size()
         batches = self._batches_of_epoch(epoch)
         while len(group := list(islice(batches, world_size))) == world_size:
-            tensors: TensorDict = {**batch_tensors(group[rank], self._vocabulary, self._device)}
+            tensors: TensorDict = {**batch_tensors(group[rank], self._vocabulary)}
             if (indexer := self._reader.teacher) is not None:
                 texts = ([Token(word) for word in sentence.split(" ")] for sentence in group[rank])
                 batch = Batch([Instance({"text": TextField(text, {"teacher": indexer})}) for text in texts])
@@ -134,43 +135,16 @@ def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
     return batches
 
 
-def batch_tensors(
-    sentences: Sequence[str], vocabulary: Mapping[str, int], device: torch.device | None = None
-) -> dict[str, torch.Tensor]:
+def batch_tensors(sentences: Sequence[str], vocabulary: Mapping[str, int]) -> dict[str, Any]:
     """
-    `character_ids`, of shape `(batch_size, timesteps, 50)`, zero where there is no word, and `word_ids`, of shape
-    `(batch_size, timesteps)`, -1 where there is no word, from sentences with a space between words. Only the characters
-    of distinct words (400 bytes each in the tensors) and one word number per token are copied to the device.
+    `words`, the sentences as `NumberedWords`, and `word_ids`, of shape `(batch_size, timesteps)`, -1 where there is no
+    word, from sentences with a space between words. Both are on the CPU: the model copies less to a GPU.
     """
-    words = " ".join(sentences).split(" ")
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(words), start=1)}
-    # Shape: (batch_size,)
-    lengths = np.array([sentence.count(" ") + 1 for sentence in sentences])
-    # The number of each word in the tables below, 0 where there is no word. Shape: (batch_size, timesteps)
-    tokens = np.zeros((len(sentences), lengths.max()), dtype=np.int32)
-    tokens[np.arange(tokens.shape[1]) < lengths[:, None]] = np.fromiter(
-        map(numbers.__getitem__, words), dtype=np.int32, count=len(words)
-    )
-    # Shape: (n_words + 1, 50)
-    character_ids = np.zeros((len(numbers) + 1, MAX_CHARACTERS_PER_TOKEN), dtype=np.int16)
-    character_ids[1:] = [word_to_character_ids(word) for word in numbers]
+    words = BYTES.numbered([sentence.split(" ") for sentence in sentences])
     unknown_id = vocabulary[UNKNOWN_WORD]
-    # Shape: (n_words + 1,)
-    word_ids = np.array([NO_WORD_ID, *(vocabulary.get(word, unknown_id) for word in numbers)], dtype=np.int32)
-    # `index_select` is several times faster on the CPU than a two-dimensional index. Shape: (n_tokens,)
-    flat = _on_device(tokens.reshape(-1), device)
-    return {
-        "character_ids": _on_device(character_ids, device).index_select(0, flat).view(*tokens.shape, -1),
-        "word_ids": _on_device(word_ids, device).index_select(0, flat).view(tokens.shape),
-    }
-
-
-def _on_device(array: np.ndarray, device: torch.device | None) -> torch.Tensor:
-    tensor = torch.from_numpy(array)
-    if device is None or device.type != "cuda":
-        return tensor.to(device).long()
-    # Only copies from pinned memory do not wait for queued GPU work.
-    return tensor.pin_memory().to(device, non_blocking=True).long()
+    # The last one is that of padding, -1. Shape: (n_distinct + 1,)
+    word_ids = np.array([*(vocabulary.get(word, unknown_id) for word in words.words), NO_WORD_ID])
+    return {"words": words, "word_ids": torch.from_numpy(word_ids[words.numbers])}
 
 
 def _rank_and_world_size() -> tuple[int, int]:

@@ -12,9 +12,10 @@ from allennlp.training.metrics import Average
 from torch.nn.functional import batch_norm, layer_norm, mse_loss
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
+from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
 from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
 from elmo_tasks.bilm.kernels.precision import precision_of_training
+from elmo_tasks.bilm.packing import on_device
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -99,14 +100,14 @@ class BilmLanguageModel(Model):
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
 
-    def forward(self, character_ids: torch.Tensor, word_ids: torch.Tensor) -> dict[str, Any]:
+    def forward(self, words: NumberedWords, word_ids: torch.Tensor) -> dict[str, Any]:
         """
-        From shape `(batch_size, timesteps, 50)`, zero where there is no word, and the words' numbers in the vocabulary,
-        of shape `(batch_size, timesteps)`, -1 where there is no word, to the `loss`, in nats per prediction, and the
-        biLM's `contexts`.
+        From the words of a batch and their numbers in the vocabulary, of shape `(batch_size, timesteps)`, -1 where
+        there is no word, to the `loss`, in nats per prediction, and the biLM's `contexts`.
         """
-        contexts = self.bilm.contexts(character_ids, dropout=self._dropout if self.training else 0.0)
+        contexts = self.bilm.contexts(words, dropout=self._dropout if self.training else 0.0)
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
+        numbers = on_device(numbers, contexts.targets.device)
         # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
         hidden, targets = contexts.hidden, numbers[contexts.targets]
         if self.training:
@@ -179,12 +180,12 @@ class DistilledLanguageModel(BilmLanguageModel):
         self._distance = Average()
 
     def forward(  # type: ignore[override]
-        self, character_ids: torch.Tensor, word_ids: torch.Tensor, teacher: dict[str, torch.Tensor]
+        self, words: NumberedWords, word_ids: torch.Tensor, teacher: dict[str, torch.Tensor]
     ) -> dict[str, Any]:
         """As in `BilmLanguageModel`, with the tensors of the teacher's token indexer."""
-        output = super().forward(character_ids, word_ids)
+        output = super().forward(words, word_ids)
         contexts = output["contexts"]
-        device = character_ids.device.type
+        device = self.map.weight.device.type
         # AllenNLP's trainer has autocast only on a GPU.
         amp = self.bilm.precision == "bf16" or torch.is_autocast_enabled(device)
         with torch.autocast(device, enabled=amp):

@@ -82,5 +82,16 @@ class TestSentencesToCharacterIds:
 
     @pytest.mark.parametrize("sentences", [[["The", "cat"], "The cat"], [["The", "", "cat"]]], ids=["string", "empty"])
     def test_input_other_than_lists_of_words_is_refused(self, sentences):
-        with pytest.raises(ValueError, match="The"):
-            BYTES.batch(sentences)
+        for convert in (BYTES.batch, BYTES.numbered):
+            with pytest.raises(ValueError, match="The"):
+                convert(sentences)
+
+    @settings(max_examples=30)
+    @given(batches())
+    def test_numbered_words_have_the_same_ids(self, sentences):
+        numbered, ids = BYTES.numbered(sentences), BYTES.batch(sentences).numpy()
+        assert len(set(numbered.words)) == len(numbered.words) == len(numbered.rows)
+        for numbers, expected, sentence in zip(numbered.numbers, ids, sentences, strict=True):
+            assert [numbered.words[number] for number in numbers[: len(sentence)]] == sentence
+            assert (numbered.rows[numbers[: len(sentence)]] == expected[: len(sentence)]).all()
+            assert (numbers[len(sentence) :] == -1).all()

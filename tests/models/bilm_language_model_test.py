@@ -214,7 +214,7 @@ class TestTeacher:
             hidden, taught = (
                 np.mean([layer[mask].numpy() for layer in layers], 0)
                 for layers in (
-                    student.bilm(tensors["character_ids"]).layers,
+                    student.bilm(tensors["words"]).layers,
                     student.teacher(**tensors["teacher"]).layers[1:],
                 )
             )

@@ -1,1 +1,1 @@
-"""Matrix products with packed weights, and values that are computed once from frozen weights."""
+"""Matrix products with packed weights, the LSTM's cell on a GPU, and values computed once from frozen weights."""

@@ -36,34 +36,17 @@ class FusedSteps:
         bound = 0.0 if clip is None else 2.0 * clip
         self._settings = {"bound": bound, "cell_dim": cell_dim, "is_clipped": clip is not None, "block": block}
 
-    def forward(
-        self,
-        products: torch.Tensor | Sequence[torch.Tensor],
-        memory: torch.Tensor,
-        gates: torch.Tensor | None = None,
-        memories: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def forward(self, products: Any, memory: torch.Tensor, *kept: torch.Tensor) -> torch.Tensor:
         """See `TorchSteps.forward`."""
-        products, hidden = _stacked(products), self._hidden[:, : memory.size(1)]
-        is_kept = gates is not None
-        # Without gates to keep, any tensor will do.
-        tensors = products, memory, hidden, *((gates, memories) if is_kept else (memory, memory))
-        self._run(self._kernels.forward, tensors, is_kept=is_kept)
+        hidden = self._hidden[:, : memory.size(1)]
+        # Without gates to keep, any tensors will do.
+        tensors = _stacked(products), memory, hidden, *(kept or (memory, memory))
+        self._run(self._kernels.forward, tensors, is_kept=bool(kept))
         return hidden
 
-    def backward(
-        self,
-        gates: torch.Tensor,
-        memory: torch.Tensor,
-        before: torch.Tensor,
-        d_hidden: torch.Tensor | Sequence[torch.Tensor],
-        d_memory: torch.Tensor,
-        d_products: torch.Tensor,
-        hidden: torch.Tensor,
-    ) -> None:
+    def backward(self, *parts: Any) -> None:
         """See `TorchSteps.backward`."""
-        tensors = gates, memory, before, _stacked(d_hidden), d_memory, d_products, hidden
-        self._run(self._kernels.backward, tensors)
+        self._run(self._kernels.backward, [_stacked(part) for part in parts])
 
     def _run(self, kernel: Any, tensors: Sequence[Any], **settings: bool) -> None:
         grid = tensors[1].size(1), self._n_lstms, self._n_blocks
@@ -100,7 +83,7 @@ def is_correct(device: torch.device) -> bool:
         memory = (before * f + 4.0 * i * (g - 0.5)).clamp(-2.0, 2.0)
         hidden = o * (memory.sigmoid() - 0.5)
         gradients = torch.autograd.grad((hidden, memory), (products, before), (d_hidden, d_memory))
-    with torch.no_grad(), torch.cuda.device_of(values):
+    with torch.no_grad(), torch.cuda.device_of(values):  # type: ignore[no-untyped-call]
         steps, computed = FusedSteps(1.0, before, before.dtype), before.clone()
         gates, memories, d_products, again = map(torch.empty_like, (products, before, products, before))
         units = steps.forward(products, computed, gates, memories).clone()

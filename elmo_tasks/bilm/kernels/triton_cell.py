@@ -6,6 +6,9 @@ Triton is optional, so only `fused_cell.py` imports this module. A program compu
 blocks of them (i, f, g, o).
 """
 
+# Triton's functions have no types.
+# mypy: ignore-errors
+
 import triton
 import triton.language as tl
 

@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 
 from elmo_tasks.bilm.options import BilmOptions
 
-__all__ = ["CarriedStates", "ProjectedLstm"]
+__all__ = ["CarriedStates", "ProjectedLstm", "scaled_parameters"]
 
 
 class ProjectedLstm(nn.Module):
@@ -41,15 +41,18 @@ class ProjectedLstm(nn.Module):
         nn.init.xavier_uniform_(self.projection)
         nn.init.zeros_(self.bias)
 
-    def scaled_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """
-        The kernel, the bias including the forget gate's 1, and the projection, for `LstmCell`: the gates in its order,
-        i, f, g, o, with the candidates doubled, and a doubled projection for its halved outputs.
-        """
-        i, g, f, o = self.kernel.chunk(4, -1)
-        kernel = torch.cat([i, f, 2.0 * g, o], -1)
-        i, g, f, o = self.bias.chunk(4)
-        return kernel, torch.cat([i, f + 1.0, 2.0 * g, o]), 2.0 * self.projection
+
+def scaled_parameters(
+    kernel: torch.Tensor, bias: torch.Tensor, projection: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """
+    The parameters of one LSTM or of several, stacked, for `LstmCell`: the gates in its order, i, f, g, o, with the
+    candidates doubled, the forget gate's 1 in the bias, and a doubled projection for its halved outputs.
+    """
+    i, g, f, o = kernel.chunk(4, -1)
+    kernel = torch.cat([i, f, 2.0 * g, o], -1)
+    i, g, f, o = bias.chunk(4, -1)
+    return kernel, torch.cat([i, f + 1.0, 2.0 * g, o], -1), 2.0 * projection
 
 
 class CarriedStates:

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 
 from elmo_tasks.bilm.kernels.frozen import FrozenValue
 from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, StackedLinear, type_of_results
-from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm, scaled_parameters
 from elmo_tasks.bilm.lstm.steps import steps_on
 from elmo_tasks.bilm.packing import previous_values
 
@@ -78,7 +78,7 @@ class BidirectionalLayer:
         output, memory = state[0].to(inputs.dtype), 2.0 * state[1]
         is_trained = any(parameter.requires_grad for parameter in parameters)
         # Triton uses the current device. No effect on a CPU.
-        with torch.cuda.device_of(inputs):
+        with torch.cuda.device_of(inputs):  # type: ignore[no-untyped-call]
             if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
                 if is_trained:
                     self._packed.forget()
@@ -92,8 +92,8 @@ class BidirectionalLayer:
         return outputs, 0.5 * memory
 
     def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        kernels, biases, projections = zip(*(lstm.scaled_parameters() for lstm in self.lstms), strict=True)
-        return torch.stack(kernels), torch.stack(biases), torch.stack(projections)
+        each = zip(*((lstm.kernel, lstm.bias, lstm.projection) for lstm in self.lstms), strict=True)
+        return scaled_parameters(*map(torch.stack, each))
 
 
 class _Weights:

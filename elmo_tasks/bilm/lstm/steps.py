@@ -1,6 +1,6 @@
 """The steps of the biLM's LSTM cell, with the gates that its gradient needs: the part that depends on the device."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -28,46 +28,32 @@ class TorchSteps:
         # half, and rounding them would cause the largest error.
         self._gates, self._hidden = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)), torch.empty_like(memory)
 
-    def forward(
-        self,
-        products: torch.Tensor | Sequence[torch.Tensor],
-        memory: torch.Tensor,
-        gates: torch.Tensor | None = None,
-        memories: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def forward(self, products: Any, memory: torch.Tensor, *kept: torch.Tensor) -> torch.Tensor:
         """
         The outputs of the cell, of shape `(n_lstms, n_rows, cell_dim)`, until the next call, from the products of each
-        LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills `gates` and `memories`, both or none, with
-        what `backward` needs; `gates` may be less precise than the memory.
+        LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills the two tensors to keep for `backward`, if
+        there are any: the gates, which may be less precise than the memory, and the memories.
         """
         hidden, gates_now = self._hidden[:, : memory.size(1)], self._gates[:, : memory.size(1)]
-        if gates is not None and gates.dtype == memory.dtype:
-            gates_now = gates
+        if kept and kept[0].dtype == memory.dtype:
+            gates_now = kept[0]
         for product, gate in zip(products, gates_now, strict=True):
             torch.sigmoid(product.to(gate.dtype), out=gate)
         self._cell.forward(memory, *gates_now.chunk(4, -1), memory, hidden, hidden)
-        if gates is not None and memories is not None:
-            if gates_now is not gates:
-                gates.copy_(gates_now)
-            memories.copy_(memory)
+        if kept:
+            if gates_now is not kept[0]:
+                kept[0].copy_(gates_now)
+            kept[1].copy_(memory)
         return hidden.to(self._dtype)
 
-    def backward(
-        self,
-        gates: torch.Tensor,
-        memory: torch.Tensor,
-        before: torch.Tensor,
-        d_hidden: torch.Tensor | Sequence[torch.Tensor],
-        d_memory: torch.Tensor,
-        d_products: torch.Tensor,
-        hidden: torch.Tensor,
-    ) -> None:
+    def backward(self, *parts: Any) -> None:
         """
-        The gradient of a step, each of shape `(n_lstms, n_rows, ...)`: turns `d_memory` into the gradient of the memory
-        before the step, and fills `d_products`, and `hidden` with the outputs of the cell, which the forward pass does
-        not keep. With one `d_hidden` per LSTM, runs in blocks that fit in the cache.
+        The gradient of a step, from `gates, memory, before, d_hidden, d_memory, d_products, hidden`, each of shape
+        `(n_lstms, n_rows, ...)`: turns `d_memory` into the gradient of the memory before the step, and fills
+        `d_products`, and `hidden` with the outputs of the cell, which the forward pass does not keep. With one
+        `d_hidden` per LSTM, runs in blocks that fit in the cache.
         """
-        parts = gates, memory, before, d_hidden, d_memory, d_products, hidden
+        gates, memory, before, d_hidden, d_memory, d_products, hidden = parts
         if not isinstance(d_hidden, torch.Tensor):
             n_rows = max(1, _GATES_AT_ONCE // gates.size(-1))
             for of_lstm in zip(*parts, strict=True):
