@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["batches_by_length", "chunks", "embed_groups"]
+__all__ = ["batches_by_length", "chunks", "embed_groups", "one_ahead"]
 
 _Key = TypeVar("_Key")
+_Item = TypeVar("_Item")
 
 # Batches have sentences of similar length only if they are chosen from many sentences.
 _BATCHES_AHEAD = 8
@@ -41,6 +42,16 @@ def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator
         n_rows = max(1, batch_tokens // int(lengths[order[first]]))
         yield order[first : first + n_rows]
         first += n_rows
+
+
+def one_ahead(items: Iterable[_Item]) -> Iterator[_Item]:
+    """The same items, each after the next one has been made."""
+    held: deque[_Item] = deque()
+    for item in items:
+        held.append(item)
+        if len(held) > 1:
+            yield held.popleft()
+    yield from held
 
 
 def embed_groups(

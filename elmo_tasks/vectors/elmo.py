@@ -1,6 +1,6 @@
 """ELMo without AllenNLP: sentences in, arrays out."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,7 @@ from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
 from elmo_tasks.text.sentences import Document, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
-from elmo_tasks.vectors.batching import batches_by_length, chunks, embed_groups
+from elmo_tasks.vectors.batching import batches_by_length, chunks, embed_groups, one_ahead
 from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool, pooled_words
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -270,15 +270,24 @@ class Elmo:
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
         words = map(self._words, sentences)
-        with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
+
+        def begun() -> Iterator[tuple[list[Any], list[int], Callable[[], list[Any]], bool]]:
             for chunk in chunks(words, batch_tokens):
                 found: list[Any] = [None] * len(chunk)
-                for rows in batches_by_length(chunk, batch_tokens):
-                    arrays = self._batch([chunk[row] for row in rows], selection, as_numpy)
-                    for row, array in zip(rows, arrays, strict=True):
-                        found[row] = array
-                    bar.update(len(rows))
-                yield from found
+                batches = list(batches_by_length(chunk, batch_tokens))
+                for rows in batches:
+                    finish = self._begin([chunk[row] for row in rows], selection, as_numpy)
+                    yield found, rows, finish, rows is batches[-1]
+
+        # On a GPU, the next batch is prepared before the results of this one are waited for.
+        is_cuda = next(self.bilm.parameters()).is_cuda
+        with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
+            for found, rows, finish, is_last in one_ahead(begun()) if is_cuda else begun():
+                for row, array in zip(rows, finish(), strict=True):
+                    found[row] = array
+                bar.update(len(rows))
+                if is_last:
+                    yield from found
 
     def _words(self, sentence: Sentence) -> list[str]:
         words, boundaries = words_of(sentence, self._tokenizer), self.bilm.word_rows.boundaries
@@ -288,13 +297,25 @@ class Elmo:
 
     # Not on the generator, which would switch gradients off for its caller.
     @torch.no_grad()
-    def _batch(self, sentences: list[list[str]], selection: LayerSelection, as_numpy: bool) -> list[Any]:
+    def _begin(self, sentences: list[list[str]], selection: LayerSelection, as_numpy: bool) -> Callable[[], list[Any]]:
+        """Starts to compute a batch; the result waits for its vectors."""
         vectors = selection(self._layers_of(sentences)).float()
-        arrays: list[Any] = list(vectors.cpu().numpy() if as_numpy else vectors)
-        if selection.pool is None:
-            arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
-        # Copies, because a view would keep its whole batch in memory.
-        return [array.copy() if as_numpy else array.clone() for array in arrays]
+        stream = torch.cuda.current_stream(vectors.device) if vectors.is_cuda else None
+        if as_numpy:
+            # From a GPU to pinned memory, before the kernels of the next batch.
+            vectors = vectors.to("cpu", non_blocking=stream is not None)
+        copied = None if stream is None else stream.record_event()
+
+        def finish() -> list[Any]:
+            if copied is not None:
+                copied.synchronize()
+            arrays: list[Any] = list(vectors.numpy() if as_numpy else vectors)
+            if selection.pool is None:
+                arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
+            # Copies, because a view would keep its whole batch in memory.
+            return [array.copy() if as_numpy else array.clone() for array in arrays]
+
+        return finish
 
 
 def _listed(texts: Iterable[Any]) -> Iterable[Any]:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.vectors.batching import batches_by_length, chunks
+from elmo_tasks.vectors.batching import batches_by_length, chunks, one_ahead
 
 SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_size=60)
 
@@ -19,6 +19,13 @@ class TestChunks:
         read = []
         found = chunks((read.append(index) or ["w"] * 5 for index in range(10**9)), batch_tokens=70)
         assert len(next(found)) == len(read) == 80
+
+
+class TestOneAhead:
+    def test_an_item_comes_after_the_next_one_was_made(self):
+        made = []
+        items = one_ahead(made.append(number) or number for number in range(4))
+        assert [(item, len(made)) for item in items] == [(0, 2), (1, 3), (2, 4), (3, 4)]
 
 
 class TestBatchesByLength:
