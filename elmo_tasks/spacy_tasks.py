@@ -162,16 +162,17 @@ class NerComponent(TaskComponent):
 
 
 class PosComponent(TaskComponent):
-    """Sets `token.tag_`, and `token.pos_` if the tag is a universal one. White space gets spaCy's `_SP`, `SPACE`."""
+    """Sets `token.tag_`, and `token.pos_` if the model has universal tags. White space gets spaCy's `_SP`, `SPACE`."""
 
     reads, sets = "elmo_pos", "token.tag_"
 
     def annotate(self, doc: Doc, result: Any) -> None:
         labels = iter(result)
         for token in doc:
-            token.tag_ = "_SP" if token.is_space else next(labels)["label"]
-            if token.is_space or token.tag_ in UNIVERSAL_TAGS:
-                token.pos_ = "SPACE" if token.is_space else token.tag_
+            word = {"label": "SPACE", "xpos": "_SP"} if token.is_space else next(labels)
+            token.tag_ = word.get("xpos", word["label"])
+            if word["label"] in UNIVERSAL_TAGS:
+                token.pos_ = word["label"]
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
         examples = list(examples)
@@ -281,8 +282,8 @@ for _name, _model, _class, _assigns in (
     ("elmo_srl", "srl", SrlComponent, ["doc.spans", "doc._.predicates"]),
     ("elmo_coref", "coref", CorefComponent, ["doc.spans", "doc._.chains", "doc._.resolved"]),
     ("elmo_sst", "sst", SstComponent, ["doc.cats"]),
-    # No trained model of these is included.
-    ("elmo_pos", None, PosComponent, ["token.tag", "token.pos"]),
+    ("elmo_pos", "pos", PosComponent, ["token.tag", "token.pos"]),
+    # Of your own task.
     ("elmo_task", None, TaskComponent, ["doc._.results"]),
 ):
     # The entries of the config are the keyword arguments.

@@ -123,8 +123,11 @@ class PosPredictor(TaggingPredictor):
     """Parts of speech, for lines as in `SentencePredictor`."""
 
     title = "Parts of speech"
-    about = "Parts of speech: a list of words, each with `text`, `start`, `end`, `label` and `probability`."
-    examples = (("They play on Saturdays .",), ("The play was a great success .",))
+    about = (
+        "Parts of speech: a list of words with `text`, `start`, `end`, `label` and `probability`. A model of both "
+        "columns of CoNLL-U, such as the included one, also gives `xpos`; its `label` is the universal tag."
+    )
+    examples = (("They play on Saturdays.",), ("The play was a great success.",), ("Please book a table for two.",))
     shown_as = "spans"
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "probabilities": []}
 
@@ -137,8 +140,16 @@ class PosPredictor(TaggingPredictor):
         words: list[JsonDict] = []
         for each in predictions:
             rows = zip(each.get("places", ()), each["tags"], each["probabilities"], strict=True)
-            words += [{**span_in(texts[0], place), "label": tag, "probability": p} for place, tag, p in rows]
+            for place, tag, p in rows:
+                # Of a model for one column, a tag may contain a "|" of its own.
+                columns = tag.split("|", len(self._columns) - 1)
+                labels = dict(zip(("label", "xpos"), columns, strict=False))
+                words.append({**span_in(texts[0], place), **labels, "probability": p})
         return words
+
+    @property
+    def _columns(self) -> Any:
+        return getattr(self._dataset_reader, "columns", ("upos",))
 
 
 @Predictor.register("elmo_sst")

@@ -6,6 +6,8 @@ function(
   elmo_at=[],
   // What differs from ELMo's defaults: see text.libsonnet.
   elmo={},
+  // The folder of the data.
+  data='ner',
 ) (
   local text = text_with(
     elmo_at,
@@ -17,7 +19,7 @@ function(
   );
   local lstm(input_size, hidden) = { type: 'elmo_lstm', input_size: input_size, hidden_size: hidden, bidirectional: true };
 
-  environment.files('ner/%s.txt') + {
+  environment.files(data + '/%s.txt') + {
     dataset_reader: { type: 'elmo_ner', token_indexers: text.token_indexers },
     vocabulary: text.vocabulary,
     model: {

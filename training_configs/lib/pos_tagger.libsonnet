@@ -8,7 +8,7 @@ function(
   elmo_at=[],
   // What differs from ELMo's defaults: see text.libsonnet.
   elmo={},
-  // Which column of CoNLL-U: 'xpos' or 'upos'.
+  // Which column of CoNLL-U: 'xpos', 'upos', or 'both'.
   tags='xpos',
   // Units of each direction of the biLSTM.
   hidden=200,

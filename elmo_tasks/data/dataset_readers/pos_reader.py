@@ -15,32 +15,32 @@ __all__ = ["PosReader"]
 @DatasetReader.register("elmo_pos")
 class PosReader(TaskReader):
     """
-    Reads the words of CoNLL-U files and one of their two tag columns. A multiword token is read as the words
+    Reads the words of CoNLL-U files and one or both of their tag columns. A multiword token is read as the words
     that it represents, because these have the tags.
 
     AllenNLP's `universal_dependencies` reads syntax for a different model.
 
     # Parameters
 
-    tags : `Literal["upos", "xpos"]`
+    tags : `Literal["upos", "xpos", "both"]`
         Which column: the 17 universal tags, or the tags of the language, which in English treebanks are the
-        Penn Treebank's, as in the paper.
+        Penn Treebank's, as in the paper. `"both"`: a tag such as `NOUN|NNS`.
     """
 
-    def __init__(self, *, tags: Literal["upos", "xpos"] = "upos", **kwargs: Any) -> None:
+    def __init__(self, *, tags: Literal["upos", "xpos", "both"] = "upos", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._tags = tags
+        self.columns = ("upos", "xpos") if tags == "both" else (tags,)
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[list[str], list[str] | None]]]:
         for number, sentence in conllu_sentences(path):
-            tags = [word[self._tags] for word in sentence] if self.reads_gold else None
-            yield number, ([word["form"] for word in sentence], tags)
+            tags = ["|".join(word[column] or "_" for column in self.columns) for word in sentence]
+            yield number, ([word["form"] for word in sentence], tags if self.reads_gold else None)
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` if tags are given."""
         fields = sentence_fields(words)
         if tags is not None:
-            if not {None, "_"}.isdisjoint(tags):
+            if any("_" in tag.split("|") for tag in tags):
                 raise ValueError("expected a tag for each word, got '_'")
             fields["tags"] = SequenceLabelField(list(tags), fields["tokens"])
         return Instance(fields)

@@ -28,6 +28,7 @@ class TestPosReader:
         content = f"# text = Dogs bark\n{SENTENCE}\n\n# newdoc\n{line(1, 'Yes', 'INTJ', 'UH')}"
         assert read(path, content) == [(["Dogs", "bark"], ["NOUN", "VERB"]), (["Yes"], ["INTJ"])]
         assert read(path, content, tags="xpos") == [(["Dogs", "bark"], ["NNS", "VBP"]), (["Yes"], ["UH"])]
+        assert read(path, content, tags="both")[1] == (["Yes"], ["INTJ|UH"])
 
     def test_multiword_tokens_and_empty_nodes_are_skipped(self, path):
         content = (
