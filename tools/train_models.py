@@ -1,12 +1,14 @@
 """
-Trains the models in `models/` and writes their cards: `make models`, about three hours on two cores.
+Trains the models in `models/` and writes their cards: `make models`, about four hours on two cores.
 
-Each is the run of Table 1 with ELMo and seed 1 of the plan `open`. What `allennlp train` made is reduced to half
-precision, without the biLM's weights, which the package has. The card has the measured scores, speed and memory. A run,
-a reduced model or a measurement that exists is not made again.
+`ner` and `pos` are runs of configs of their own, and the others the runs of Table 1 with ELMo of the plan `open`, all
+with seed 1. What `allennlp train` made is reduced to half precision, without the biLM's weights, which the package has.
+The card has the measured scores, speed and memory. A run, a reduced model or a measurement that exists is not made
+again.
 """
 
 import argparse
+import csv
 import json
 import os
 import resource
@@ -22,6 +24,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "models"
+_OF_PLAN = "the run with ELMo of the plan `open` (`training_configs/open.jsonnet`)"
 # For each task: what its card says.
 CARDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 
@@ -117,6 +120,9 @@ def main() -> None:
 
     plan = Plan("open", results=arguments.runs, data=arguments.data, seeds=1)
     runs = [run for run in plan.runs(["table 1"], arguments.tasks) if run.variant != "baseline"]
+    runs = [own_run(task, plan) for task in arguments.tasks if "config" in CARDS[task]] + [
+        run for run in runs if "config" not in CARDS[run.task]
+    ]
     roots = {plan.variables["ELMO_TASKS_DATA"]: "data/open", str(ROOT): "."}
     for run in runs:
         for _, problem in train_all([run]):
@@ -133,13 +139,47 @@ def main() -> None:
         write_card(run, folder, full, half)
 
 
+def studied(task: str, study: str, title: str) -> list[str]:
+    """A table with the rows of a study in `results/studies.csv`, if it has any of a model."""
+    with open(ROOT / "results/studies.csv", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (row["study"], row["model"]) == (study, f"models/{task}")]
+    table = [f"| {row['measure']} | {float(row['value']):.1f} |" for row in rows]
+    return [f"| {title} | |", "|---|---|", *table, ""] if rows else []
+
+
+def own_run(task: str, plan: Any) -> Any:
+    """The run of a model with a config of its own, which is in no table."""
+    from elmo_tasks.configs import evaluate_file
+    from elmo_tasks.files.json_files import text_digest
+    from elmo_tasks.replication.plan import Run
+    from elmo_tasks.shipped import TRAINING_CONFIGS
+
+    name = CARDS[task]["config"]
+    text = evaluate_file(str(TRAINING_CONFIGS / f"{name}.jsonnet"), plan.variables)
+    config = {**json.loads(text), **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), 1)}
+    return Run(
+        task,
+        name,
+        seed=1,
+        size=None,
+        folder=plan.results / task / name / "1",
+        config={**config, "evaluate_on_test": True},
+        settings={"data": CARDS[task]["corpora"]},
+        training_size=None,
+        digest=text_digest(text)[:16],
+        inputs=plan.inputs(config),
+    )
+
+
 def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any]) -> None:
     from elmo_tasks import TrainedTask
     from elmo_tasks.replication.paper import TASKS
 
     card, task = CARDS[run.task], TrainedTask(folder)
     _, name, metric, *_, part = TASKS[run.task]
-    published = (ROOT / "results/open" / run.task / run.variant).glob("?.json")
+    published = (ROOT / ("results/models" if "config" in card else "results/open") / run.task / run.variant).glob(
+        "?.json"
+    )
     scores = sorted(json.loads(path.read_text())[part] for path in published)
     example = task.predictor.examples[0]
     result = json.dumps(task(*example), indent=1, ensure_ascii=False)
@@ -151,6 +191,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         front["pipeline_tag"] = card["pipeline_tag"]
     ours, whole = 100 * half["metrics"][metric], json.loads(run.file.read_text())[part]
     changed = f"numbers in predictions differ by at most {difference:.4f}"
+    trained = f"`training_configs/{run.variant}.jsonnet`" if "config" in card else _OF_PLAN
     lines = [
         "---",
         *(f"{key}: {value}" for key, value in front.items()),
@@ -179,9 +220,11 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
         f"| whole archive of the training | {name} {whole:.2f} (here {ours:.2f}); {changed} |",
         "",
+        *studied(run.task, "other text", "On text of other kinds (`tools/other_text.py`)"),
+        *studied(run.task, "reliability", "Found names on the dev set, by probability"),
         f"**Bad at** {card['bad_at']}",
         "",
-        "Trained by `make models`: the run with ELMo and seed 1 of the plan `open` (`training_configs/open.jsonnet`).",
+        f"Trained by `make models`: {trained}, seed 1.",
         "",
     ]
     (folder / "README.md").write_text("\n".join(lines), "utf-8")
