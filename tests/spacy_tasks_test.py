@@ -231,10 +231,11 @@ class TestPipe:
             return sum(type(thing) is Bilm and thing.options.projection_dim == 128 for thing in gc.get_objects())
 
         before, nlp = n_bilms(), spacy.blank("en")
-        for name in ("elmo_ner", "elmo_srl", "elmo_sst"):
+        for name in ("elmo_ner", "elmo_srl", "elmo_sst", "elmo_pos"):
             nlp.add_pipe(name)
         doc = nlp("Anna met Tim Cook in Berlin.")
-        assert [span.label_ for span in doc.ents] == ["person", "person", "location"]
+        assert [span.label_ for span in doc.ents] == ["PERSON", "PERSON", "LOC"]
+        assert [(token.pos_, token.tag_) for token in doc[:2]] == [("PROPN", "NNP"), ("VERB", "VBD")]
         assert n_bilms() <= before + 1
 
 

@@ -152,10 +152,9 @@ def own_run(task: str, plan: Any) -> Any:
     from elmo_tasks.configs import evaluate_file
     from elmo_tasks.files.json_files import text_digest
     from elmo_tasks.replication.plan import Run
-    from elmo_tasks.shipped import TRAINING_CONFIGS
 
     name = CARDS[task]["config"]
-    text = evaluate_file(str(TRAINING_CONFIGS / f"{name}.jsonnet"), plan.variables)
+    text = evaluate_file(str(Path(__file__).with_name(f"{name}.jsonnet")), plan.variables)
     config = {**json.loads(text), **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), 1)}
     return Run(
         task,
@@ -191,7 +190,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         front["pipeline_tag"] = card["pipeline_tag"]
     ours, whole = 100 * half["metrics"][metric], json.loads(run.file.read_text())[part]
     changed = f"numbers in predictions differ by at most {difference:.4f}"
-    trained = f"`training_configs/{run.variant}.jsonnet`" if "config" in card else _OF_PLAN
+    trained = f"`tools/{run.variant}.jsonnet`" if "config" in card else _OF_PLAN
     lines = [
         "---",
         *(f"{key}: {value}" for key, value in front.items()),

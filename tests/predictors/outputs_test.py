@@ -55,6 +55,16 @@ class TestPlaces:
         assert TEXT[output["start_char"] : output["end_char"]] == output["best_span_str"]
 
 
+class TestPartsOfSpeech:
+    @pytest.mark.parametrize(("columns", "expected"), [(("upos",), ("A|B", None)), (("upos", "xpos"), ("A", "B"))])
+    def test_a_tag_of_two_columns_is_divided(self, made_predictor, columns, expected):
+        predictor = made_predictor("pos_tagger")
+        predictor._dataset_reader.columns = columns
+        prediction = {"tags": ["A|B"], "probabilities": [1.0], "places": [{"start_char": 0, "end_char": 3}]}
+        (word,) = predictor.plain([prediction], "Yes")
+        assert (word["text"], word["label"], word.get("xpos")) == ("Yes", *expected)
+
+
 class TestCorefResolved:
     def test_mentions_are_replaced_by_the_first(self, made_predictor, monkeypatch):
         predictor = made_predictor("coref")

@@ -1,0 +1,8 @@
+// Persons, organisations and places in ordinary text, with ELMo at the input: the model `ner` of models/.
+(import '../training_configs/lib/ner.libsonnet')(elmo_at=['input'], data='ner_general') + {
+  trainer+: {
+    num_epochs: 8,
+    patience: null,
+    learning_rate_scheduler: { type: 'elmo_linear_with_warmup', warmup_steps: 100 },
+  },
+}
