@@ -69,7 +69,7 @@ def owners(served, tmp_path, monkeypatch):
 
 def test_the_open_data_is_what_the_published_runs_were_trained_on(owners, tmp_path):
     places = {path.relative_to(tmp_path / "data") for path in fetch_open(tmp_path / "data", owners)}
-    assert len(places) == 21 and all((tmp_path / "data" / place).is_file() for place in places)
+    assert len(places) == 27 and all((tmp_path / "data" / place).is_file() for place in places)
     for task in ("ner", "snli", "squad", "srl", "coref"):
         inputs = read_json(CHECKOUT / "results" / "open" / task / "baseline" / "1.json")["inputs"]
         assert inputs == {name: digest_of(tmp_path / name) for name in inputs}

@@ -1,7 +1,9 @@
 // Persons, organisations and places in ordinary text, with ELMo at the input: the model `ner` of models/.
 (import '../training_configs/lib/ner.libsonnet')(elmo_at=['input'], data='ner_general') + {
+  data_loader+: { batch_sampler+: { batch_size: 96 } },
   trainer+: {
-    num_epochs: 8,
+    optimizer+: { lr: 0.0013 },
+    num_epochs: 6,
     patience: null,
     learning_rate_scheduler: { type: 'elmo_linear_with_warmup', warmup_steps: 100 },
   },
