@@ -20,13 +20,18 @@ from typing import Any
 from elmo_tasks import TrainedTask
 from elmo_tasks.shipped import MODELS
 
+# The words of a file: the first column of names, the second of CoNLL-U.
+_WORDS = re.compile(r"(?m)^(\d+\t)?([^\s#]\S*)")
+_CASES: dict[str, Callable[[str], str]] = {"": str, ", without capitals": str.lower, ", all capitals": str.upper}
 _LEAF = re.compile(r"\(|\)|[^\s()]+(?:\s+[^\s()]+)?")
 # Kinds of text in GUM with an open licence: CC BY (Wikinews) and CC BY-SA (Wikipedia, Wikivoyage).
 _GUM = ("news", "interview", "bio", "voyage")
 
 
 def entities(source: Path) -> str:
-    """The words and tags of UNER in two columns, with the labels of our model."""
+    """The words and tags of UNER in two columns, with the labels of our model; other files as they are."""
+    if source.suffix != ".iob2":
+        return source.read_text("utf-8")
     text = re.sub(r"(?m)^#.*\n", "", source.read_text("utf-8"))
     return re.sub(r"(?m)^\S+\t(.*)\t(\S+)\t\S+\t\S+$", _two_columns, text)
 
@@ -34,6 +39,11 @@ def entities(source: Path) -> str:
 def _two_columns(line: re.Match) -> str:
     word, tag = line[1].replace(" ", ""), line[2].replace("PER", "PERSON")
     return f"{word} {'O' if 'OTH' in tag else tag}"
+
+
+def cased(content: str, case: str) -> str:
+    """The content of a file with words in a different case."""
+    return _WORDS.sub(lambda found: (found[1] or "") + _CASES[case](found[2]), content)
 
 
 def documents(gum: Path, kind: str) -> str:
@@ -184,7 +194,6 @@ def tests(folder: Path, data: Path) -> list[Test]:
     covid = folder / "COVID-QA/data/question-answering/200423_covidQA.json"
     amazon = folder / "amazon_cells_labelled.txt"
     found: list[Test] = [
-        ("ner", "news and Wikipedia (UNER PUD)", "F1", uner, lambda: evaluated("ner", entities(uner), ".txt", _F1)),
         ("squad", "papers about COVID-19 (COVID-QA)", "F1", covid,
          lambda: evaluated("squad", questions(covid), ".json", "f1")),
         ("snli", "captions (SNLI), entailment or not", "accuracy", data / "snli/test.jsonl",
@@ -195,9 +204,23 @@ def tests(folder: Path, data: Path) -> list[Test]:
         ("sst", "product reviews (Amazon), positive or negative", "accuracy", amazon,
          lambda: sentiment(reviews(amazon))),
     ]  # fmt: skip
+    german = folder / "UNER_German-PUD/de_pud-ud-test.iob2"
+    names = {
+        "web text (UNER EWT)": data / "ner_general/ewt.txt",
+        "Wikipedia (WikiGold)": data / "ner_general/wikigold.txt",
+        "news and Wikipedia (UNER PUD)": uner,
+        "tweets (BTC)": data / "ner_general/tweets.txt",
+        "German news and Wikipedia (UNER PUD)": german,
+    }
+    for text, file in names.items():
+        for case in _CASES if file.stem in ("ewt", "wikigold") else [""]:
+            score = lambda file=file, case=case: evaluated("ner", cased(entities(file), case), ".txt", _F1)  # noqa: E731
+            found.append(("ner", text + case, "F1", file, score))
     for name, text in (("EWT", "web text"), ("PUD", "news and Wikipedia"), ("GUM", "16 kinds of text")):
         file = data / "pos/test.conllu" if name == "EWT" else Path(str(ud).format(name, name.lower()))
-        found.append(("pos", f"{text} (UD {name})", "accuracy", file, lambda file=file: tags(file.read_text("utf-8"))))
+        for case in _CASES if name == "EWT" else [""]:
+            score = lambda file=file, case=case: tags(cased(file.read_text("utf-8"), case))  # noqa: E731
+            found.append(("pos", f"{text} (UD {name}){case}", "accuracy", file, score))
     for kind in ("written", "spoken"):
         columns = lambda kind=kind: propositions(propbank, folder / "masc", kind)  # noqa: E731
         score = lambda columns=columns: evaluated("srl", columns(), ".gold_conll", _SRL)  # noqa: E731

@@ -35,8 +35,11 @@ def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
     from elmo_tasks.shipped import DEFAULT_BILM, PRETRAINED
 
     config = json.loads((run / "config.json").read_text())
-    config["model"]["bilm"] = {
-        "options": config["model"]["bilm"]["options"],
+    # A tagger has its biLM inside its only embedder.
+    model = config["model"]
+    owner = model if "bilm" in model else model["text_field_embedder"]["token_embedders"]["elmo"]
+    owner["bilm"] = {
+        "options": owner["bilm"]["options"],
         "included": DEFAULT_BILM,
         "digest": file_digest(PRETRAINED / DEFAULT_BILM / "weights.hdf5")[:16],
     }
@@ -176,10 +179,9 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
 
     card, task = CARDS[run.task], TrainedTask(folder)
     _, name, metric, *_, part = TASKS[run.task]
-    published = (ROOT / ("results/models" if "config" in card else "results/open") / run.task / run.variant).glob(
-        "?.json"
-    )
+    published = (ROOT / "results/open" / run.task / run.variant).glob("?.json")
     scores = sorted(json.loads(path.read_text())[part] for path in published)
+    seeds = card.get("seeds") or f"{scores[0]:.1f} to {scores[-1]:.1f} in {len(scores)} published runs"
     example = task.predictor.examples[0]
     result = json.dumps(task(*example), indent=1, ensure_ascii=False)
     megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
@@ -213,7 +215,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         "| | |",
         "|---|---|",
         f"| data | {run.settings['data']}: {card['data']} |",
-        f"| {name}, {part} set | {ours:.1f}; {scores[0]:.1f} to {scores[-1]:.1f} in {len(scores)} published runs |",
+        f"| {name}, {part} set | {ours:.1f}; {seeds} |",
         f"| speed | {half['words_per_second']:,} words per CPU second, one thread, {half['machine']} ({processor()}) |",
         f"| memory | {half['memory_mb']:,} MB with Python, torch and AllenNLP |",
         f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
