@@ -1,5 +1,5 @@
 """
-Time and memory of the six trained models on long texts: `python benchmarks/lengths.py`.
+Time and memory of the trained models on long texts: `python benchmarks/lengths.py`.
 
 Prints a table in Markdown. Each cell is measured in a new process, which loads the model, answers a short text, and
 then a text of the given number of words, with full stops or the same words without: the CPU time of the answer, the

@@ -56,7 +56,10 @@ def documents(gum: Path, kind: str) -> str:
         lines, start = [], 0
         for length in lengths:
             for number, (_, word, column) in enumerate(rows[start : start + length]):
-                column = "-" if column == "_" else column
+                # Between brackets, CoNLL-2012 has a "|".
+                column = (
+                    "-" if column == "_" else re.sub(r"(?<=\d)(?=\()|\)(?=[\d(])", lambda gap: gap[0] + "|", column)
+                )
                 lines.append(f"{file.stem} 0 {number} {word} XX * - - - - * {column}")
             lines.append("")
             start += length
@@ -76,6 +79,8 @@ def propositions(propbank: Path, trees: Path, kind: str) -> str:
         for block in file.read_text("utf-8").strip().split("\n\n"):
             rows = [line.split() for line in block.splitlines() if line.strip()]
             words = next(words for words in sentences if len(words) == len(rows))
+            if not all(map(_is_sound, zip(*(row[8:] for row in rows), strict=True))):
+                continue
             for number, (row, word) in enumerate(zip(rows, words, strict=True)):
                 lemma, sense = (row[6], row[7].partition(".")[2]) if row[6] != "-" else ("-", "-")
                 columns = [file.stem, "0", str(number), word, row[4], "*", lemma, sense, "-", "-", "*", *row[8:], "-"]
@@ -83,6 +88,12 @@ def propositions(propbank: Path, trees: Path, kind: str) -> str:
             parts.append("")
         parts.append("#end document")
     return "\n".join(parts) + "\n"
+
+
+def _is_sound(cells: tuple[str, ...]) -> bool:
+    """Whether the roles of a predicate do not overlap, and it has one verb."""
+    brackets = re.findall(r"[()]", "".join(cells))
+    return brackets == ["(", ")"] * (len(brackets) // 2) and sum(cell.startswith("(V*") for cell in cells) == 1
 
 
 def _leaves(text: str) -> Iterator[list[str]]:
@@ -126,12 +137,12 @@ def evaluated(task: str, content: str, suffix: str, metric: str) -> float:
     return 100 * found[metric]
 
 
-def tags(content: str) -> tuple[float, float]:
-    """The accuracy of universal and of Penn Treebank tags for CoNLL-U."""
+def tags(content: str) -> tuple[float, float, float]:
+    """The accuracy of universal tags, of Penn Treebank tags and of both for CoNLL-U."""
     from elmo_tasks.data import PosReader
 
     predictor: Any = TrainedTask("pos").predictor
-    right, n_words = [0, 0], 0
+    right, n_words = [0, 0, 0], 0
     with tempfile.NamedTemporaryFile("w", suffix=".conllu", encoding="utf-8") as file:
         file.write(content)
         file.flush()
@@ -139,10 +150,11 @@ def tags(content: str) -> tuple[float, float]:
     outputs = predictor.predict_batch_json([{"words": words} for words, _ in rows])
     for (_, golds), output in zip(rows, outputs, strict=True):
         for gold, tag in zip(golds or [], output["tags"], strict=True):
-            pairs = zip(gold.split("|", 1), tag.split("|", 1), strict=True)
+            pairs = zip([*gold.split("|", 1), gold], [*tag.split("|", 1), tag], strict=True)
             right = [count + (one == other) for count, (one, other) in zip(right, pairs, strict=True)]
             n_words += 1
-    return 100 * right[0] / n_words, 100 * right[1] / n_words
+    universal, penn, both = (100 * count / n_words for count in right)
+    return universal, penn, both
 
 
 def entailment(source: Path) -> float:
@@ -240,7 +252,7 @@ def main() -> None:
     for task, text, measure, needed, score in tests(arguments.folder, arguments.data):
         if needed.exists() and task in (arguments.tasks or [task]):
             values = score()
-            named = zip(("universal ", "Penn "), values, strict=True) if task == "pos" else [("", values)]
+            named = zip(("universal ", "Penn "), values, strict=False) if task == "pos" else [("", values)]
             for name, value in named:
                 print(f'other text,{task},models/{task},,"{name}{measure}, {text}",{value:.2f}', flush=True)
 

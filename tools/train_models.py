@@ -59,6 +59,7 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     from allennlp.commands.evaluate import evaluate_from_archive
     from allennlp.models import load_archive
     from allennlp.predictors import Predictor
+    from other_text import tags
 
     from elmo_tasks.predictors.json_lines_predictor import tokens_of
     from elmo_tasks.replication.train import _surroundings
@@ -73,10 +74,16 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
         )
     )
     seconds = time.process_time() - start
+    metrics: dict[str, Any] = {}
+    if archive.parent == MODELS and data.endswith(".conllu"):
+        # A pair of tags that is not in the training data has no label.
+        metrics["accuracy"] = tags(Path(data).read_text("utf-8"))[2] / 100
+    elif archive.parent == MODELS:
+        metrics = evaluate_from_archive(str(archive), data)
     # Kilobytes on Linux.
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {
-        "metrics": evaluate_from_archive(str(archive), data) if archive.parent == MODELS else {},
+        "metrics": metrics,
         "words_per_second": round(n_words / seconds),
         "memory_mb": round(memory),
         "machine": _surroundings()["machine"],

@@ -95,9 +95,9 @@ class NerPredictor(TaggingPredictor):
     title = "Named entities"
     about = "Names in a text: a list of entities, each with `text`, `start`, `end`, `label` and `probability`."
     examples = (
-        ("Angela Merkel met Tim Cook in Berlin.",),
-        ("Watching Game of Thrones in Dublin with @sarah before the Coldplay concert.",),
-        ("Jordan beat Chelsea at Wembley.",),
+        ("Angela Merkel met Tim Cook of Apple in Berlin.",),
+        ("Could you send the invoice to Paul Novak at Northwind Traders in Boston before Friday?",),
+        ("The Red Cross was founded in Geneva by Henry Dunant in 1863.",),
     )
     shown_as = "spans"
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": []}
