@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
 from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
 from tests.bilm.helpers import SMALL, bilm_options, random_bilm, words
 
 
@@ -95,10 +96,15 @@ class TestCharacterEncoder:
 
 class TestDistinctRows:
     @settings(max_examples=60)
-    @given(st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]))
-    def test_distinct_rows_and_positions_rebuild_the_matrix(self, data, n_rows, n_columns, ids):
+    @given(
+        st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]),
+        st.booleans(),
+    )  # fmt: skip
+    def test_distinct_rows_and_positions_rebuild_the_matrix(self, data, n_rows, n_columns, ids, as_on_a_gpu):
         rows = data.draw(st.lists(st.tuples(*[st.sampled_from(ids)] * n_columns), min_size=n_rows, max_size=n_rows))
         matrix = torch.tensor(rows, dtype=torch.long).view(n_rows, n_columns)
-        distinct, positions = distinct_rows(matrix)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            monkeypatch.setitem(STACKED_ON, "cpu", as_on_a_gpu)
+            distinct, positions = distinct_rows(matrix)
         assert torch.equal(distinct[positions], matrix)
         assert len(distinct) == len(set(rows))
