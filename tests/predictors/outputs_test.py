@@ -5,8 +5,11 @@ import pytest
 import spacy
 import torch
 
+from elmo_tasks.data import PosReader
+from elmo_tasks.predictors import PosPredictor
 from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.text import in_nfc
+from tests.task_models import PLACES
 
 # In NFD, a text has more characters than the words that the model reads.
 TEXT = "Mr. Jorda\u0301n  doesn't like Chelsea.\nHe said so!"
@@ -56,10 +59,9 @@ class TestPlaces:
 
 
 class TestPartsOfSpeech:
-    @pytest.mark.parametrize(("columns", "expected"), [(("upos",), ("A|B", None)), (("upos", "xpos"), ("A", "B"))])
-    def test_a_tag_of_two_columns_is_divided(self, made_predictor, columns, expected):
-        predictor = made_predictor("pos_tagger")
-        predictor._dataset_reader.columns = columns
+    @pytest.mark.parametrize(("tags", "expected"), [("upos", ("A|B", None)), ("both", ("A", "B"))])
+    def test_a_tag_of_two_columns_is_divided(self, make_model, tags, expected):
+        predictor = PosPredictor(make_model("pos_tagger", PLACES["none"]).model, PosReader(tags=tags))
         prediction = {"tags": ["A|B"], "probabilities": [1.0], "places": [{"start_char": 0, "end_char": 3}]}
         (word,) = predictor.plain([prediction], "Yes")
         assert (word["text"], word["label"], word.get("xpos")) == ("Yes", *expected)
