@@ -33,7 +33,7 @@ IN_PYTHON = {"layer_cache", "output", "progress"}
         # For spans and documents; tokens keep theirs. The pipeline has the tokenizer.
         (ElmoComponent, {"pool": "mean"}, {*IN_PYTHON, "tokenizer"}, {"nlp", "name", "similarity", "save_weights"}),
         # A line of a file is split at white space by default.
-        (EmbedOptions, {}, {*IN_PYTHON, "tokenizer"}, {"dtype", "part_lines", "tokenize"}),
+        (EmbedOptions, {}, {*IN_PYTHON, "tokenizer"}, {"dtype", "input_format", "part_lines", "tokenize"}),
         (LayerSelection, {}, {*OPTIONS} - {"layers", "weights", "gamma", "pool"}, {"n_layers"}),
     ],
 )
