@@ -75,12 +75,13 @@ class BilmLanguageModel(Model):
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
-        if precision == "auto":
-            # As AllenNLP's trainer chooses it.
-            precision = precision_of_training(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-            logger.info("training in %s", precision)
         try:
             shape = BilmOptions.from_dict(options)
+            if precision == "auto":
+                # As AllenNLP's trainer chooses it.
+                device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+                precision = precision_of_training(device, shape.projection_dim >= 256)
+                logger.info("training in %s", precision)
             if shape.dictionaries is not None:
                 raise ValueError("expected one that can be trained, got one with dictionaries (ELMoForManyLangs)")
             self.bilm = Bilm(shape, precision=precision)

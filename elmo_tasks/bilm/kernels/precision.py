@@ -48,9 +48,12 @@ def precision_on(device: torch.device, is_large: bool, precision: Precision) -> 
     return precision
 
 
-def precision_of_training(device: torch.device) -> Literal["float32", "bf16"]:
-    """The faster precision for training a biLM: bf16 on a processor with instructions for it."""
-    is_fast = cpu_instructions() == "bf16" if device.type == "cpu" else _is_fast_in_bf16(device)
+def precision_of_training(device: torch.device, is_large: bool) -> Literal["float32", "bf16"]:
+    """
+    The faster precision for training a biLM: bf16 on a CPU with instructions for it, and on a GPU at the size of the
+    paper. At the small size, an H200 trained 239,000 words per second in float32, and 150,000 in bf16.
+    """
+    is_fast = cpu_instructions() == "bf16" if device.type == "cpu" else is_large and _is_fast_in_bf16(device)
     return "bf16" if is_fast else "float32"
 
 

@@ -16,5 +16,7 @@ def test_auto_is_bf16_on_a_gpu_that_has_it_with_the_fused_cell(
     monkeypatch.setattr("elmo_tasks.bilm.kernels.precision.has_fused_cell", lambda _: has_fused_cell)
     precision_on.cache_clear()
     device = torch.device("cuda:0")
-    assert precision_on(device, is_large, "auto") == precision_of_training(device) == expected
+    assert precision_on(device, is_large, "auto") == expected
+    # At the small size, training was faster in float32.
+    assert precision_of_training(device, is_large) == (expected if is_large else "float32")
     precision_on.cache_clear()
