@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 # The exit statuses that a shell reports for a process killed by SIGINT or SIGPIPE.
 _INTERRUPTED, _UNREAD = 130, 141
+_PACKAGES = "ELMO_TASKS_PACKAGES"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
     try:
         parsed = _parser().parse_args(arguments)
+        if packages := getattr(parsed, "include_package", []):
+            # Read by `TrainedTask`, also in other processes.
+            os.environ[_PACKAGES] = ",".join([os.environ.get(_PACKAGES, ""), *packages]).strip(",")
         status: int | None = parsed.func(parsed)
         sys.stdout.flush()
         return status or 0
@@ -48,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
     from elmo_tasks import annotate, embed, package
+    from elmo_tasks.jobs import add_device
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
@@ -66,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     service.add_argument("--port", type=int, default=8000, help="port to listen at (default: 8000)")
     service.add_argument("--workers", type=int, default=1, help="processes, each with all models (default: 1)")
     service.add_argument("--include-package", action="append", default=[], help="with your own classes")
+    add_device(service)
     service.set_defaults(func=_serve)
     description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
@@ -84,9 +90,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     import uvicorn
 
     # Worker processes read them, too.
-    for name, values in {"": arguments.model, "_PACKAGES": arguments.include_package}.items():
-        if values:
-            os.environ[f"ELMO_TASKS_SERVE{name}"] = shlex.join(values)
+    for name, value in {"": shlex.join(arguments.model), "_DEVICE": arguments.device}.items():
+        if value:
+            os.environ[f"ELMO_TASKS_SERVE{name}"] = value
     options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
     uvicorn.run("elmo_tasks.serve:make_app", factory=True, **options)
 

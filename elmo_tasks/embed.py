@@ -70,7 +70,6 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     "pool": {"choices": ["mean", "max", "first-last"], "help": "write one vector per sentence instead of per word"},
     "tokenize": {"help": "letters (of lines or FASTA), or spaCy's rules for en, de, ...; default: whitespace"},
     "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
-    "device": {"help": "cpu, cuda, cuda:1, ...; default: a GPU if there is one"},
     "precision": {"choices": ["float32", "bf16", "int8", "auto"], "help": "of the biLM's products; default: float32"},
     "batch_tokens": {"type": at_least_one, "help": "words per batch; default: 4096, on a GPU 16384"},
     "input_format": {"choices": ["text"], "help": "text: lines that only look like a different format"},
@@ -122,8 +121,7 @@ def embed_file(
     # Other processes load their own biLM.
     write = partial(_write_part, options, settings, elmo=elmo if workers is None and ray is None else None)
     join = None if ending == "/" else partial(_join, settings)
-    on_gpu = (options.device or "").startswith("cuda")
-    job.run(_sentences(text, options), write, join, workers=workers, ray=ray, on_gpu=on_gpu)
+    job.run(_sentences(text, options), write, join, workers=workers, ray=ray, device=options.device)
     return n_lines
 
 

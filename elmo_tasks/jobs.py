@@ -31,7 +31,7 @@ from elmo_tasks.files.atomic_files import (
 )
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["Job", "Part", "add_arguments", "at_least_one", "ending_of"]
+__all__ = ["Job", "Part", "add_arguments", "add_device", "at_least_one", "ending_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Job:
         *,
         workers: int | None,
         ray: str | None,
-        on_gpu: bool = False,
+        device: str | None = None,
     ) -> None:
         """
         Writes the parts by `write`, which returns their number of items and is pickled if there are other processes,
@@ -116,7 +116,7 @@ class Job:
             raise FileExistsError(f"expected a new or empty folder, but it contains other files: {self.output}")
         with _job_folder(folder, self.settings, force=self.force):
             parts = _missing_parts(items, folder, self.suffix, self.part_items)
-            self._report(_written(parts, write, workers, ray, on_gpu), len(list(folder.glob("part-*"))))
+            self._report(_written(parts, write, workers, ray, device), len(list(folder.glob("part-*"))))
             if join is None:
                 replace_folder(folder, output, _FILES)
                 (output / _JOB).unlink()
@@ -187,13 +187,17 @@ def _missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: in
 
 
 def _written(
-    parts: Iterator[Part[Item]], write: Callable[[Part[Item]], int], workers: int | None, ray: str | None, on_gpu: bool
+    parts: Iterator[Part[Item]],
+    write: Callable[[Part[Item]], int],
+    workers: int | None,
+    ray: str | None,
+    device: str | None,
 ) -> Iterator[int]:
     if workers is None and ray is None:
         yield from map(write, parts)
         return
     if ray is not None:
-        yield from _written_on_ray(parts, write, workers, ray, "GPU" if on_gpu else "CPU")
+        yield from _written_on_ray(parts, write, workers, ray, "GPU" if (device or "").startswith("cuda") else "CPU")
         return
     from torch import get_num_threads  # It counts the cores that this process may use.
 
@@ -224,9 +228,14 @@ def _written_on_ray(
 
     if not ray.is_initialized():
         ray.init(address)
-    # Ray repeats the task of a machine that is lost. Its own pool of processes would return the error as a result. The
-    # function is new, because `write` may be a `partial`, which Ray does not take.
-    task = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(lambda part: write(part))
+    settings = {name: value for name, value in os.environ.items() if name.startswith("ELMO_TASKS_")}
+
+    def compute(part: Part[Item]) -> int:
+        os.environ.update(settings)
+        return write(part)
+
+    # Ray repeats the task of a machine that is lost. Its own pool of processes would return the error as a result.
+    task = ray.remote(num_cpus=1, num_gpus=int(resource == "GPU"))(compute)
     n_workers = workers or int(ray.cluster_resources().get(resource, 1))
     running: list[Any] = []
     for part in parts:
@@ -237,8 +246,13 @@ def _written_on_ray(
     yield from ray.get(running)
 
 
+def add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
+    add_device(parser)
     add(
         "--workers",
         type=at_least_one,

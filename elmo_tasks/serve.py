@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from allennlp.common.util import import_module_and_submodules
 from anyio import CancelScope, CapacityLimiter, create_task_group, fail_after, from_thread, to_thread
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -121,9 +120,8 @@ async def _trim_memory() -> None:
 
 def make_app() -> FastAPI:
     """The application, with its models loaded."""
-    for package in shlex.split(os.environ.get("ELMO_TASKS_SERVE_PACKAGES", "")):
-        import_module_and_submodules(package)
-    tasks = TrainedTask.by_name(shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS))
+    device = os.environ.get("ELMO_TASKS_SERVE_DEVICE")
+    tasks = TrainedTask.by_name(shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS), device=device)
     work = _Work()
 
     @asynccontextmanager

@@ -3,6 +3,7 @@
 import struct
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -17,7 +18,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
 from elmo_tasks.text import Word, in_nfc
-from elmo_tasks.vectors.spacy_bilm import FilesAsBytes, loading
+from elmo_tasks.vectors.spacy_bilm import FilesAsBytes, device_in_spacy, loading
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors.trained_task import TrainedTask
@@ -49,6 +50,8 @@ class TaskComponent(FilesAsBytes, Pipe):
         The pipeline and the name in it, which spaCy passes to every factory.
     model
         See `TrainedTask`. The model is loaded on first use.
+    device
+        `None`: the GPU of `spacy.require_gpu` or `prefer_gpu`, or else the CPU.
     save_weights
         Whether `nlp.to_disk` and `nlp.to_bytes` write the model, which `spacy.load` then needs. `False`: they
         write only the name, `model`. A biLM that is included in this package is not written.
@@ -60,13 +63,19 @@ class TaskComponent(FilesAsBytes, Pipe):
     """What a second component with a different model would replace."""
 
     def __init__(
-        self, nlp: Language | None = None, name: str = "elmo_task", *, model: str, save_weights: bool = True
+        self,
+        nlp: Language | None = None,
+        name: str = "elmo_task",
+        *,
+        model: str,
+        device: str | None = None,
+        save_weights: bool = True,
     ) -> None:
         # Not earlier: spaCy imports this module for each pipeline, also where AllenNLP is not installed.
         from elmo_tasks import TrainedTask
         from elmo_tasks.predictors.trained_task import predictor_of
 
-        self._class = TrainedTask
+        self._load = partial(TrainedTask, device=device_in_spacy(device))
         self._task: TrainedTask | None = None
         self.name = name
         self.model = model
@@ -89,7 +98,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         with loading:
             if self._task is None:
-                task = self._class(self.model)
+                task = self._load(self.model)
                 self._accept(type(task.predictor))
                 self._task = task
         return self._task
@@ -134,7 +143,7 @@ class TaskComponent(FilesAsBytes, Pipe):
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         if self.save_weights:
-            self._task = self._class(Path(path) / "model")
+            self._task = self._load(Path(path) / "model")
         return self
 
 
@@ -287,7 +296,7 @@ for _name, _model, _class, _assigns in (
     ("elmo_task", None, TaskComponent, ["doc._.results"]),
 ):
     # The entries of the config are the keyword arguments.
-    _config = {"save_weights": True} | ({"model": _model} if _model else {})
+    _config = {"device": None, "save_weights": True} | ({"model": _model} if _model else {})
     Language.factory(_name, assigns=_assigns, default_config=_config, func=_class)
 
 

@@ -1,6 +1,7 @@
 """The likelihood of sentences under a biLM with its softmax, and the perplexity of a text."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from os import PathLike
 from typing import NamedTuple
@@ -12,7 +13,8 @@ from elmo_tasks.bilm.kernels.precision import Precision
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList, warn_of_unknown
 from elmo_tasks.bilm.weights import read_softmax
-from elmo_tasks.vectors.batching import batches_by_length, chunks
+from elmo_tasks.vectors.batching import chunks, computed
+from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["LanguageModel", "SentenceLikelihood", "summary"]
@@ -39,7 +41,8 @@ class LanguageModel:
     file, as `allennlp elmo-export` writes them.
     """
 
-    def __init__(self, bilm: str | PathLike[str], *, precision: Precision = "float32") -> None:
+    def __init__(self, bilm: str | PathLike[str], *, device: Device = None, precision: Precision = "float32") -> None:
+        self._device = device_of(device)
         options_file, weight_file = pretrained_files(bilm)
         self.files = options_file, weight_file, options_file.with_name("vocab.txt")
         self._bilm = Bilm.from_files(options_file, weight_file, precision=precision).requires_grad_(False)
@@ -49,27 +52,31 @@ class LanguageModel:
             raise ValueError(f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}")
         self._softmax = LmSoftmax(len(self._words), self._bilm.options.projection_dim).requires_grad_(False)
         self._softmax.load_state_dict(softmax)
+        self._bilm.to(self._device)
+        self._softmax.to(self._device)
 
     def score(self, sentences: Iterable[list[str]]) -> Iterator[SentenceLikelihood]:
         """Scores sentences in their order. At most about 32,000 words are read ahead."""
         for chunk in chunks(sentences, _BATCH_WORDS // 4):
             scores: dict[int, SentenceLikelihood] = {}
-            for rows in batches_by_length(chunk, _BATCH_WORDS):
-                scores.update(zip(rows, self._score([chunk[row] for row in rows]), strict=True))
+            for rows, of_rows in computed(partial(self._score, chunk), chunk, _BATCH_WORDS, "a batch"):
+                scores.update(zip(rows, of_rows, strict=True))
             yield from (scores[row] for row in range(len(chunk)))
 
-    def _score(self, batch: list[list[str]]) -> Iterator[SentenceLikelihood]:
+    def _score(self, chunk: list[list[str]], rows: list[int]) -> list[SentenceLikelihood]:
+        batch = [chunk[row] for row in rows]
         numbers = self._words.indices([*chain.from_iterable(batch), "<S>", "</S>", UNKNOWN_WORD])
         contexts = self._bilm.contexts(batch)
         # Shape: (2, n_predictions)
-        targets = torch.tensor(numbers)[contexts.targets]
+        targets = torch.tensor(numbers, device=self._device)[contexts.targets]
         likelihood = torch.stack(list(map(self._softmax.log_likelihood, contexts.hidden, targets)))
         # Shape: (2, batch_size)
-        of_sentences = torch.zeros(2, len(batch)).index_add_(1, contexts.rows, likelihood)
-        words = iter(numbers)
+        of_sentences = torch.zeros(2, len(batch), device=self._device).index_add_(1, contexts.rows, likelihood)
+        words, scores = iter(numbers), []
         for sentence, (forward, backward) in zip(batch, of_sentences.T.tolist(), strict=True):
             n_unknown = list(islice(words, len(sentence))).count(numbers[-1])
-            yield SentenceLikelihood(sentence, forward, backward, n_unknown)
+            scores.append(SentenceLikelihood(sentence, forward, backward, n_unknown))
+        return scores
 
 
 def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:

@@ -33,8 +33,8 @@ def annotate_file(
     keep: str | Sequence[str] = (),
     glob: str = "*",
     input_format: str | None = None,
-    include_package: Sequence[str] = (),
     part_texts: int = 200,
+    device: str | None = None,
     force: bool = False,
     workers: int | None = None,
     ray: str | None = None,
@@ -58,15 +58,13 @@ def annotate_file(
         `id`, or else its number or path; and others that the output has, too (`"all"`: all others).
     glob, input_format
         The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
-    include_package
-        Packages to import, which register the classes of your own tasks.
     part_texts
         The number of texts per part: an interrupted job loses at most the parts in progress.
-    language, force, workers, ray
+    device, language, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    loaded = _load(tasks, language, include_package)
+    loaded = _load(tasks, language, device)
     source = Corpus(Path(corpus), _inputs_of(loaded), _names(text_column), id_column, _names(keep), glob, input_format)
     n_texts, kept = source.survey()
     _check_output(ending, loaded, kept)
@@ -77,19 +75,16 @@ def annotate_file(
     # Other processes load their own models.
     models = tuple(str(task.path.absolute()) for task in loaded.values())
     in_process = loaded if workers is None and ray is None else None
-    write = partial(_write_part, ending, models, language, tuple(include_package), tasks=in_process)
-    job.run(source.documents(), write, partial(OUTPUTS[ending].join, loaded), workers=workers, ray=ray)
+    write = partial(_write_part, ending, models, language, device, tasks=in_process)
+    join = partial(OUTPUTS[ending].join, loaded)
+    job.run(source.documents(), write, join, workers=workers, ray=ray, device=device)
     return n_texts
 
 
-def _load(models: Sequence[str | os.PathLike[str]], language: str, packages: Sequence[str]) -> dict[str, "TrainedTask"]:
-    from allennlp.common.util import import_module_and_submodules
-
+def _load(models: Sequence[str | os.PathLike[str]], language: str, device: str | None) -> dict[str, "TrainedTask"]:
     from elmo_tasks import TrainedTask
 
-    for package in packages:
-        import_module_and_submodules(package)
-    return TrainedTask.by_name(models, language=language)
+    return TrainedTask.by_name(models, language=language, device=device)
 
 
 # Once per worker process. Each call of `annotate_file` loads its own, because a model may have been trained again.
@@ -126,11 +121,11 @@ def _write_part(
     ending: str,
     models: tuple[str, ...],
     language: str,
-    packages: tuple[str, ...],
+    device: str | None,
     part: Part[Document],
     tasks: dict[str, "TrainedTask"] | None,
 ) -> int:
-    tasks = tasks or _loaded(models, language, packages)
+    tasks = tasks or _loaded(models, language, device)
     of_tasks = [task.stream([document.texts for document in part.items]) for task in tasks.values()]
     rows = [
         Annotated(document, dict(zip(tasks, results, strict=True)))

@@ -9,6 +9,7 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
 from elmo_tasks.configs import config_variables
 from elmo_tasks.extras import needs
+from elmo_tasks.jobs import add_device
 from elmo_tasks.shipped import FIXTURES, MODELS
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -32,6 +33,7 @@ class ShowDemo(Subcommand):
         sub.add_argument("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
         sub.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
         sub.add_argument("--port", type=int, default=7860, help="port to listen at (default: 7860)")
+        add_device(sub)
         sub.set_defaults(func=_serve)
         return sub
 
@@ -47,8 +49,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     language = arguments.language
     rules = _RULES.get(language, language)
     paths = arguments.archives or sorted(MODELS.glob("*/") if language == "en" else [])
-    archives = [TaskArchive(path, rules) for path in paths]
-    elmo = Elmo.from_pretrained(bilm)
+    archives = [TaskArchive(path, rules, arguments.device) for path in paths]
+    elmo = Elmo.from_pretrained(bilm, device=arguments.device)
     glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
         index = NeighborIndex(arguments.index, elmo) if arguments.index else shipped_index(elmo, Path(folder))

@@ -12,7 +12,7 @@ from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marke
 from elmo_tasks.analysis.neighbors import Neighbor, Query
 from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
-from elmo_tasks.jobs import at_least_one
+from elmo_tasks.jobs import add_device, at_least_one
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -41,6 +41,7 @@ class Neighbors(Subcommand):
         query.set_defaults(func=_query)
         for each in (index, query):
             each.add_argument("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
+            add_device(each)
         return subparser
 
 
@@ -52,13 +53,15 @@ def _index(arguments: argparse.Namespace) -> None:
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     about = {"bilm": str(bilm), "text": arguments.text}
     text = LmText(arguments.text)
-    index = build_index(Elmo.from_pretrained(bilm), text, arguments.folder, layers=arguments.layers, about=about)
+    elmo = Elmo.from_pretrained(bilm, device=arguments.device)
+    index = build_index(elmo, text, arguments.folder, layers=arguments.layers, about=about)
     print(f"indexed {len(index):,} words in {arguments.folder}")
 
 
 def _query(arguments: argparse.Namespace) -> None:
     # Not the biLM that the index names: an untrusted index must not choose files to read.
-    elmo = Elmo.from_pretrained(arguments.bilm or config_variables()["ELMO_TASKS_BILM"])
+    bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
+    elmo = Elmo.from_pretrained(bilm, device=arguments.device)
     index = NeighborIndex(arguments.folder, elmo)
     static = StaticVectors(arguments.glove) if arguments.glove else None
     lines = sys.stdin if arguments.sentence == "-" else [arguments.sentence]

@@ -15,6 +15,7 @@ from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood
 from elmo_tasks.bilm.kernels.precision import Precision
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
+from elmo_tasks.jobs import add_device
 
 __all__ = ["PerplexityOfText"]
 
@@ -32,12 +33,13 @@ class PerplexityOfText(Subcommand):
             "--precision", choices=get_args(Precision), default="float32", help="of the biLM's products"
         )
         subparser.add_argument("--tokenize", choices=["letters"], help="split lines or FASTA into letters")
+        add_device(subparser)
         subparser.set_defaults(func=_print_perplexity)
         return subparser
 
 
 def _print_perplexity(arguments: argparse.Namespace) -> None:
-    model = LanguageModel(arguments.bilm, precision=arguments.precision)
+    model = LanguageModel(arguments.bilm, device=arguments.device, precision=arguments.precision)
     text = LmText(arguments.text, letters=arguments.tokenize == "letters")
     output = arguments.output_file
     if output is not None:

@@ -10,6 +10,7 @@ from elmo_tasks.analysis.word_senses import WordSenses, first_senses_of_wordnet,
 from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 from elmo_tasks.configs import config_variables
 from elmo_tasks.files.json_files import write_json
+from elmo_tasks.jobs import add_device
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["DisambiguateWords"]
@@ -28,6 +29,7 @@ class DisambiguateWords(Subcommand):
         add("--data", type=Path, help="folder with train/ and test/ (default: wsd/ in ELMO_TASKS_DATA)")
         add("--wordnet", type=Path, help="folder with index.sense of WordNet 3.0, for lemmas without training data")
         add("--output-file", type=Path, help="all numbers as JSON")
+        add_device(subparser)
         subparser.set_defaults(func=_run)
         return subparser
 
@@ -38,7 +40,7 @@ def _run(arguments: argparse.Namespace) -> None:
     data = arguments.data or Path(variables["ELMO_TASKS_DATA"], "wsd")
     (training,) = WsdCorpus.find(data / "train")
     first_senses = first_senses_of_wordnet(arguments.wordnet) if arguments.wordnet else None
-    senses = WordSenses(Elmo.from_pretrained(bilm), training, first_senses)
+    senses = WordSenses(Elmo.from_pretrained(bilm, device=arguments.device), training, first_senses)
     sets = [senses.answer(corpus) for corpus in WsdCorpus.find(data / "test")]
     scores = scores_of(sets)
     table = [{"F1": name, **{group: 100 * score["f1"] for group, score in row.items()}} for name, row in scores.items()]

@@ -10,6 +10,7 @@ from gradio.components import Component
 
 from elmo_tasks.predictors import TrainedTask
 from elmo_tasks.predictors.views import picture
+from elmo_tasks.vectors.devices import Device
 
 __all__ = ["TaskArchive"]
 
@@ -17,8 +18,8 @@ __all__ = ["TaskArchive"]
 class TaskArchive:
     """A trained model: what `TrainedTask` takes. spaCy's rules for `language` split texts into words."""
 
-    def __init__(self, path: Path, language: str) -> None:
-        self.trained = TrainedTask(path, language=language)
+    def __init__(self, path: Path, language: str, device: Device = None) -> None:
+        self.trained = TrainedTask(path, language=language, device=device)
         self._language = language
         self.predictor = self.trained.predictor
         self.name = self.trained.name

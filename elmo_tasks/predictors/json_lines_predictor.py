@@ -18,7 +18,7 @@ from more_itertools import constrained_batches
 from elmo_tasks.data import SpacyBlankTokenizer
 from elmo_tasks.predictors.interpretation import EmbeddedWords
 from elmo_tasks.text import Word
-from elmo_tasks.vectors.batching import batches_by_length
+from elmo_tasks.vectors.batching import computed
 
 __all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "as_tokens", "place_of", "span_in", "tokens_of"]
 
@@ -51,7 +51,7 @@ class JsonLinesPredictor(Predictor):
     language : `str`, optional
         spaCy's language code for the rules that split a text into words. `None`: the reader's tokenizer, or English.
     batch_words : `int`
-        The number of words per batch, including padding.
+        The number of words per batch, including padding. A batch that does not fit in a GPU's memory is halved.
     """
 
     title: ClassVar[str] = ""
@@ -180,12 +180,16 @@ class JsonLinesPredictor(Predictor):
         finished = [copy.deepcopy(self.without_words) for _ in instances]
         with_words = [row for row, each in enumerate(instances) if all(len(each[name]) for name in self.texts)]
         texts = [max((tokens_of(instances[row][name]) for name in self.texts), key=len) for row in with_words]
-        for batch in batches_by_length(texts, self._batch_words):
+        predict = super().predict_batch_instance
+
+        def predicted(batch: list[int]) -> list[JsonDict]:
             if stop is not None and stop():
                 raise CancelledError("stopped before the last result")
-            rows = [with_words[number] for number in batch]
-            outputs = super().predict_batch_instance([instances[row] for row in rows])
-            for row, output in zip(rows, outputs, strict=True):
+            outputs: list[JsonDict] = predict([instances[with_words[number]] for number in batch])
+            return outputs
+
+        for batch, outputs in computed(predicted, texts, self._batch_words, "batch_words"):
+            for row, output in zip((with_words[number] for number in batch), outputs, strict=True):
                 finished[row] = self.finish(instances[row], output)
         for instance, prediction in zip(instances, finished, strict=True):
             metadata = instance["metadata"].metadata

@@ -71,7 +71,8 @@ class SrlPredictor(TaggingPredictor):
     @cached_property
     def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
         """Loaded only if a line has no predicates."""
-        return PosTagger() if self._spacy_model is None else spacy_tagger(self._spacy_model)
+        device = next(self._model.parameters()).device
+        return PosTagger(device) if self._spacy_model is None else spacy_tagger(self._spacy_model)
 
     def parse(self, inputs: JsonDict) -> Any:
         tokens, predicates = self.tokens(inputs), inputs.get("predicates")

@@ -26,6 +26,7 @@ from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.views import picture, rows_of
 from elmo_tasks.text import readable
+from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.elmo import CARD_FIELDS
 from elmo_tasks.vectors.trained_models import local_model, trained_model
 
@@ -68,12 +69,15 @@ class TrainedTask:
         the address of an archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
         `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or in a package that
         `ELMO_TASKS_PACKAGES` names.
+    device
+        See `Elmo.from_pretrained`.
     language
         spaCy's code for the rules that split a text into words.
     threshold
         The lowest probability of a name that is found: the others are left out. Only for names.
     batch_words
-        The number of words per batch, including padding: fewer take less memory.
+        The number of words per batch, including padding: fewer take less memory. A batch that does not fit in the
+        memory of a GPU is halved.
     progress
         Whether lists of texts show a progress bar; by default long ones in a terminal.
     """
@@ -82,6 +86,7 @@ class TrainedTask:
         self,
         model: str | PathLike[str],
         *,
+        device: Device = None,
         language: str = "en",
         threshold: float = 0.0,
         batch_words: int = BATCH_WORDS,
@@ -90,10 +95,11 @@ class TrainedTask:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
         self._options = {"language": language, "batch_words": batch_words}
-        self._settings = {"threshold": threshold, "progress": progress}
+        self._settings = {"device": device, "threshold": threshold, "progress": progress}
         _import_packages()
+        place = device_of(device)
         try:
-            archive = load_archive(str(self.path))
+            archive = load_archive(str(self.path), cuda_device=place.index if place.type == "cuda" else -1)
         except ConfigurationError as error:
             if "is not a registered name" in str(error):
                 error.message += f" For your own classes, set {_PACKAGES} to the package that registers them."

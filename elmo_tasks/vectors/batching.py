@@ -6,8 +6,9 @@ from itertools import islice
 from typing import TypeVar
 
 import numpy as np
+import torch
 
-__all__ = ["batches_by_length", "chunks", "embed_groups", "one_ahead"]
+__all__ = ["batches_by_length", "chunks", "computed", "embed_groups", "one_ahead"]
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -42,6 +43,29 @@ def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator
         n_rows = max(1, batch_tokens // int(lengths[order[first]]))
         yield order[first : first + n_rows]
         first += n_rows
+
+
+def computed(
+    compute: Callable[[list[int]], _Item], sentences: Sequence[Sized], batch_tokens: int, option: str
+) -> Iterator[tuple[list[int], _Item]]:
+    """
+    The indices of each of `batches_by_length`, and what `compute` returns for them. A batch that does not fit in the
+    memory of a GPU is halved and computed again. `option` is the user's name for `batch_tokens`.
+    """
+    batches = deque(batches_by_length(sentences, batch_tokens))
+    while batches:
+        rows = batches.popleft()
+        try:
+            result = compute(rows)
+        except torch.OutOfMemoryError as error:
+            middle = len(rows) // 2
+            if middle == 0:
+                n_words, memory = len(sentences[rows[0]]), str(error).partition(" Including")[0].replace(". ", ", ")
+                text = f"a sentence of {n_words:,} words, which {option} does not split, does not fit in memory"
+                raise torch.OutOfMemoryError(f"{text}: {memory.rstrip('.')}") from None
+            batches.extendleft([rows[middle:], rows[:middle]])
+            continue
+        yield rows, result
 
 
 def one_ahead(items: Iterable[_Item]) -> Iterator[_Item]:

@@ -1,6 +1,7 @@
 """ELMo without AllenNLP: sentences in, arrays out."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -16,7 +17,8 @@ from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
 from elmo_tasks.text.sentences import Document, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
-from elmo_tasks.vectors.batching import batches_by_length, chunks, embed_groups, one_ahead
+from elmo_tasks.vectors.batching import chunks, computed, embed_groups, one_ahead
+from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool, pooled_words
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -78,7 +80,7 @@ class Elmo:
         cls,
         bilm: str | PathLike[str] = DEFAULT_BILM,
         *,
-        device: str | torch.device | None = None,
+        device: Device = None,
         precision: Precision | None = None,
         layer_cache: LayerCache | None = None,
         tokenizer: Tokenizer | None = None,
@@ -90,7 +92,7 @@ class Elmo:
             A name (`"small-open"`, which is included; `"original"` and others, which are downloaded on first
             use), a folder, an archive, or a repository on the Hugging Face hub: see `pretrained_files`.
         device
-            Where to compute. `None`: on the GPU if there is one, else on the CPU.
+            Where to compute: `"cpu"`, `"cuda"`, `"cuda:1"` and so on. `None`: on a GPU if there is one.
         precision
             The precision of matrix products, `"auto"` for the fastest: see `Bilm`. `None`: float32.
         layer_cache, tokenizer
@@ -105,20 +107,15 @@ class Elmo:
         options_file: str | PathLike[str],
         weight_file: str | PathLike[str],
         *,
-        device: str | torch.device | None = None,
+        device: Device = None,
         precision: Precision | None = None,
         layer_cache: LayerCache | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
+        found = device_of(device)
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            bilm.to(device)
-        except (AssertionError, RuntimeError) as error:
-            # torch names neither the argument nor a value that works.
-            raise ValueError(f"expected device 'cpu' or a GPU that torch can use, got '{device}' ({error})") from None
-        return cls(bilm, layer_cache=layer_cache, tokenizer=tokenizer)
+        return cls(bilm.to(found), layer_cache=layer_cache, tokenizer=tokenizer)
 
     def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
         """
@@ -195,7 +192,7 @@ class Elmo:
             One vector for each sentence: see `pooled`. `None`: a vector for each word.
         batch_tokens
             Words per batch, including padding and sentence boundaries. A longer sentence is a batch by
-            itself. `None`: 4,096 on a CPU and 16,384 on a GPU.
+            itself. `None`: 4,096 on a CPU and 16,384 on a GPU. A batch that does not fit in its memory is halved.
         progress
             Whether to show a bar on stderr. `None`: if stderr is a terminal.
         output
@@ -271,22 +268,24 @@ class Elmo:
         total = len(sentences) if isinstance(sentences, Sized) else None
         words = map(self._words, sentences)
 
-        def begun() -> Iterator[tuple[list[Any], list[int], Callable[[], list[Any]], bool]]:
+        def begun() -> Iterator[tuple[list[Any], list[int], Callable[[], list[Any]]]]:
             for chunk in chunks(words, batch_tokens):
+                begin = partial(self._begin, chunk, selection=selection, as_numpy=as_numpy)
                 found: list[Any] = [None] * len(chunk)
-                batches = list(batches_by_length(chunk, batch_tokens))
-                for rows in batches:
-                    finish = self._begin([chunk[row] for row in rows], selection, as_numpy)
-                    yield found, rows, finish, rows is batches[-1]
+                for rows, finish in computed(begin, chunk, batch_tokens, "batch_tokens"):
+                    yield found, rows, finish
 
         # On a GPU, the next batch is prepared before the results of this one are waited for.
         is_cuda = next(self.bilm.parameters()).is_cuda
         with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
-            for found, rows, finish, is_last in one_ahead(begun()) if is_cuda else begun():
+            n_done = 0
+            for found, rows, finish in one_ahead(begun()) if is_cuda else begun():
                 for row, array in zip(rows, finish(), strict=True):
                     found[row] = array
                 bar.update(len(rows))
-                if is_last:
+                n_done += len(rows)
+                if n_done == len(found):
+                    n_done = 0
                     yield from found
 
     def _words(self, sentence: Sentence) -> list[str]:
@@ -297,8 +296,11 @@ class Elmo:
 
     # Not on the generator, which would switch gradients off for its caller.
     @torch.no_grad()
-    def _begin(self, sentences: list[list[str]], selection: LayerSelection, as_numpy: bool) -> Callable[[], list[Any]]:
-        """Starts to compute a batch; the result waits for its vectors."""
+    def _begin(
+        self, chunk: list[list[str]], rows: list[int], selection: LayerSelection, as_numpy: bool
+    ) -> Callable[[], list[Any]]:
+        """Starts to compute a batch of a chunk; the result waits for its vectors."""
+        sentences = [chunk[row] for row in rows]
         vectors = selection(self._layers_of(sentences)).float()
         stream = torch.cuda.current_stream(vectors.device) if vectors.is_cuda else None
         if as_numpy:

@@ -11,16 +11,24 @@ from typing import Any, Self
 
 import numpy as np
 import srsly
+import torch
 from spacy.tokens import Doc
+from thinc.util import get_torch_default_device
 
 from elmo_tasks.text import in_nfc
 from elmo_tasks.text.lines import located
+from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
 
-__all__ = ["FilesAsBytes", "PipelineBilm", "loading", "sentences_in", "with_white_space"]
+__all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "sentences_in", "with_white_space"]
 
 loading = threading.RLock()
 """Held while a component loads its model, so threads that share a pipeline load it once."""
+
+
+def device_in_spacy(device: str | None) -> torch.device:
+    """By default the GPU that `spacy.require_gpu` or `prefer_gpu` has chosen before, or else the CPU."""
+    return device_of(device or get_torch_default_device())
 
 
 class FilesAsBytes:
@@ -57,11 +65,11 @@ class PipelineBilm(FilesAsBytes):
     """A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off."""
 
     def __init__(
-        self, bilm: str, *, save_weights: bool, device: str | None, precision: Precision | None = None
+        self, bilm: str, *, save_weights: bool, device: str | None = None, precision: Precision | None = None
     ) -> None:
         self.bilm = bilm
         self.save_weights = save_weights
-        self._load = partial(Elmo.from_pretrained, device=device, precision=precision)
+        self._load = partial(Elmo.from_pretrained, device=device_in_spacy(device), precision=precision)
         self._elmo: Elmo | None = None
 
     @property

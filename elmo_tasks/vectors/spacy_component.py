@@ -36,8 +36,10 @@ class ElmoComponent(PipelineBilm, Pipe):
 
     nlp, name
         The pipeline and the name in it, which spaCy passes to every factory.
-    bilm, device, precision
+    bilm, precision
         See `Elmo.from_pretrained`. The biLM is loaded on first use.
+    device
+        `None`: the GPU of `spacy.require_gpu` or `prefer_gpu`, or else the CPU.
     layers, weights, gamma, batch_tokens
         See `Elmo.embed_iter`.
     pool

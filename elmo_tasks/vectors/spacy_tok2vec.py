@@ -74,7 +74,7 @@ class _FrozenBilm(PipelineBilm, Shim):
 
     def __init__(self, bilm: str, layers: Any, save_weights: bool, cache_gb: float) -> None:
         Shim.__init__(self, None)
-        PipelineBilm.__init__(self, bilm, save_weights=save_weights, device=str(get_torch_default_device()))
+        PipelineBilm.__init__(self, bilm, save_weights=save_weights)
         self.layers = layers
         self._cache: dict[tuple[str, ...], np.ndarray] = {}
         self._free_bytes = cache_gb * 1e9

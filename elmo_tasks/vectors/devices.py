@@ -1,0 +1,18 @@
+"""Where to compute: one word at all doors, with one default and one error."""
+
+import torch
+
+__all__ = ["Device", "device_of"]
+
+Device = str | torch.device | None
+"""`"cpu"`, `"cuda"`, `"cuda:1"` and so on. `None`: a GPU if there is one, else the CPU."""
+
+
+def device_of(device: Device) -> torch.device:
+    try:
+        return torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
+    except (AssertionError, RuntimeError) as error:
+        # torch names neither the argument nor a value that works.
+        devices = ", ".join(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"expected one of the devices {devices}, got '{device}' ({reason})") from None
