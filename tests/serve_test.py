@@ -155,15 +155,17 @@ class TestTheEndOfWork:
 class TestCommand:
     def test_its_arguments_are_settings_of_the_processes(self, monkeypatch):
         monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
-        monkeypatch.setenv("ELMO_TASKS_SERVE_PACKAGES", "")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", "")
+        monkeypatch.setenv("ELMO_TASKS_PACKAGES", "mine")
         started = []
         monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append((app, options)))
-        assert main(["serve", "my models/ner", "srl", "--include-package", "questions", "--workers", "2"]) == 0
+        options = ["--include-package", "questions", "--workers", "2", "--device", "cpu"]
+        assert main(["serve", "my models/ner", "srl", *options]) == 0
         assert started == [
             ("elmo_tasks.serve:make_app", {"factory": True, "host": "127.0.0.1", "port": 8000, "workers": 2})
         ]
         assert shlex.split(os.environ["ELMO_TASKS_SERVE"]) == ["my models/ner", "srl"]
-        assert os.environ["ELMO_TASKS_SERVE_PACKAGES"] == "questions"
+        assert (os.environ["ELMO_TASKS_PACKAGES"], os.environ["ELMO_TASKS_SERVE_DEVICE"]) == ("mine,questions", "cpu")
 
 
 @pytest.mark.weekly

@@ -42,18 +42,16 @@ class LanguageModel:
     """
 
     def __init__(self, bilm: str | PathLike[str], *, device: Device = None, precision: Precision = "float32") -> None:
-        self._device = device_of(device)
+        place = device_of(device)
         options_file, weight_file = pretrained_files(bilm)
         self.files = options_file, weight_file, options_file.with_name("vocab.txt")
-        self._bilm = Bilm.from_files(options_file, weight_file, precision=precision).requires_grad_(False)
+        self._bilm = Bilm.from_files(options_file, weight_file, precision=precision).requires_grad_(False).to(place)
         self._words = WordList.from_file(self.files[2])
         softmax = read_softmax(weight_file, self._bilm.options)
         if softmax is None or len(softmax["weight"]) != len(self._words):
             raise ValueError(f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}")
-        self._softmax = LmSoftmax(len(self._words), self._bilm.options.projection_dim).requires_grad_(False)
+        self._softmax = LmSoftmax(len(self._words), self._bilm.options.projection_dim).requires_grad_(False).to(place)
         self._softmax.load_state_dict(softmax)
-        self._bilm.to(self._device)
-        self._softmax.to(self._device)
 
     def score(self, sentences: Iterable[list[str]]) -> Iterator[SentenceLikelihood]:
         """Scores sentences in their order. At most about 32,000 words are read ahead."""
@@ -68,10 +66,10 @@ class LanguageModel:
         numbers = self._words.indices([*chain.from_iterable(batch), "<S>", "</S>", UNKNOWN_WORD])
         contexts = self._bilm.contexts(batch)
         # Shape: (2, n_predictions)
-        targets = torch.tensor(numbers, device=self._device)[contexts.targets]
+        targets = torch.tensor(numbers, device=contexts.targets.device)[contexts.targets]
         likelihood = torch.stack(list(map(self._softmax.log_likelihood, contexts.hidden, targets)))
         # Shape: (2, batch_size)
-        of_sentences = torch.zeros(2, len(batch), device=self._device).index_add_(1, contexts.rows, likelihood)
+        of_sentences = likelihood.new_zeros(2, len(batch)).index_add_(1, contexts.rows, likelihood)
         words, scores = iter(numbers), []
         for sentence, (forward, backward) in zip(batch, of_sentences.T.tolist(), strict=True):
             n_unknown = list(islice(words, len(sentence))).count(numbers[-1])

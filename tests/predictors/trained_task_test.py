@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from joblib import Parallel, delayed
 
@@ -263,3 +264,16 @@ class TestOptions:
     def test_a_threshold_is_for_names(self, archive):
         with pytest.raises(ValueError, match="names for a threshold, got one of srl"):
             TrainedTask(archive("srl", "both", 3), threshold=0.5)
+
+
+def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):
+    texts = [TEXT, "Ann sings .", "", "Bob met Tom ."]
+    expected, forward = rounded(trained["ner"](texts)), Model.forward_on_instances
+
+    def limited(model, instances):
+        if len(instances) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return forward(model, instances)
+
+    monkeypatch.setattr(Model, "forward_on_instances", limited)
+    assert rounded(trained["ner"](texts)) == expected

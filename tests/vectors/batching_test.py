@@ -1,7 +1,9 @@
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.vectors.batching import batches_by_length, chunks, one_ahead
+from elmo_tasks.vectors.batching import batches_by_length, chunks, computed, one_ahead
 
 SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_size=60)
 
@@ -42,3 +44,27 @@ class TestBatchesByLength:
     def test_batches_are_full(self):
         sentences = [["w"] * length for length in (1, 8, 3, 3, 18)]
         assert list(batches_by_length(sentences, 15)) == [[4], [1], [2, 3, 0]]
+
+
+class TestComputed:
+    @given(SENTENCES, st.integers(1, 40), st.integers(1, 4))
+    def test_a_batch_that_does_not_fit_is_halved(self, sentences, batch_tokens, most):
+        def compute(rows):
+            if len(rows) > most:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return [len(sentences[row]) for row in rows]
+
+        found = list(computed(compute, sentences, batch_tokens, "batch_tokens"))
+        in_order = [row for rows in batches_by_length(sentences, batch_tokens) for row in rows]
+        assert [row for rows, _ in found for row in rows] == in_order
+        for rows, lengths in found:
+            assert len(rows) <= most and lengths == [len(sentences[row]) for row in rows]
+
+    def test_a_sentence_that_does_not_fit_is_an_error(self):
+        def compute(rows):
+            memory = "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of 79.10 GiB"
+            raise torch.OutOfMemoryError(f"{memory}. Including non-PyTorch memory, ...")
+
+        message = "^a sentence of 7,000 words, which batch_words .* Tried to allocate 9.00 GiB, GPU 0 .* 79.10 GiB$"
+        with pytest.raises(torch.OutOfMemoryError, match=message):
+            list(computed(compute, [["w"] * 7000, ["w"]], 8192, "batch_words"))

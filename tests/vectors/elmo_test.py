@@ -142,3 +142,16 @@ def test_an_error_names_bad_input(elmo, sentences, arguments, names):
     for embed in (elmo.embed, elmo.embed_documents) if names in ("table", "nan") else (elmo.embed,):
         with pytest.raises(ValueError, match=names):
             embed(sentences, **arguments)
+
+
+def test_a_batch_that_does_not_fit_in_memory_is_halved(elmo, monkeypatch):
+    expected, forward = elmo.embed(SENTENCES), Bilm.forward
+
+    def limited(bilm, sentences):
+        if len(sentences) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return forward(bilm, sentences)
+
+    monkeypatch.setattr(Bilm, "forward", limited)
+    for found, array in zip(elmo.embed(SENTENCES), expected, strict=True):
+        np.testing.assert_allclose(found, array, rtol=0, atol=1e-5)
