@@ -237,7 +237,9 @@ def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
     if (path := local_model(model)) is None:
         return None
     with suppress(ConfigurationError, KeyError, OSError, StopIteration, tarfile.TarError, TypeError, ValueError):
-        predictor = Model.by_name(_config_in(path)["model"]["type"]).default_predictor
+        name = _config_in(path)["model"]["type"]
+        # `by_name` would import the module of any other name.
+        predictor = Model.by_name(name).default_predictor if name in Model.list_available() else None
         return None if predictor is None else Predictor.by_name(predictor)
     return None
 
