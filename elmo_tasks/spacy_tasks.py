@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import srsly
-from more_itertools import constrained_batches
 from spacy.language import Language
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 from spacy.pipeline import Pipe, Sentencizer
@@ -112,6 +111,8 @@ class TaskComponent(FilesAsBytes, Pipe):
         Annotates documents as they come, with batches of their sentences. `batch_size` is ignored. If a batch has a
         document that cannot be annotated, only this one is given to spaCy's error handler.
         """
+        from more_itertools import constrained_batches  # It is installed with AllenNLP.
+
         rows = self._rows(stream)
         for batch in constrained_batches(rows, _SENTENCES_AT_ONCE, get_len=lambda row: len(row[1]) or 1, strict=False):
             try:

@@ -10,6 +10,7 @@ FOR_A_LIBRARY = {
     f"elmo_tasks.vectors.{name}" for name in ("spacy_bilm", "spacy_component", "spacy_tok2vec", "sklearn_vectorizer")
 }
 OPTIONAL = {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray", "scipy", "nltk"}
+OPTIONAL |= {"more_itertools"}
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -56,3 +57,9 @@ class TestImportCost:
         loaded = loaded_by("\n".join(statements))
         assert "torch" in loaded and (tmp_path / "out.h5").exists()
         assert not loaded & {*OPTIONAL}
+
+    def test_a_pipeline_of_spacy_needs_no_other_library(self):
+        """spaCy imports all components that are installed."""
+        missing = OPTIONAL - {"spacy"}
+        hide = f"sys.modules.update(dict.fromkeys({missing}))"
+        loaded_by(f"{hide}\nimport spacy\nspacy.blank('en').add_pipe('elmo')")
