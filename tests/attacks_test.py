@@ -21,8 +21,11 @@ TASKS = """
 import json, sys
 {start}
 import spacy
-from elmo_tasks import TrainedTask
 from elmo_tasks.__main__ import main
+
+def trained_task(path):
+    from elmo_tasks import TrainedTask
+    TrainedTask(path)
 
 def component(path):
     nlp = spacy.blank("en")
@@ -33,7 +36,7 @@ def annotate(path):
     assert main(["annotate", path, "text.txt", "out.jsonl"]) == 0
 
 doors = {{
-    "TrainedTask": TrainedTask,
+    "TrainedTask": trained_task,
     "elmo_task": component,
     "annotate": annotate,
 }}
@@ -93,11 +96,15 @@ def test_a_trained_task_is_read_as_data(folder, state):
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env={**os.environ, **variables}
     )
+    assert not list((folder / "outside").iterdir())
+    if "error" in state:
+        # `TrainedTask` itself cannot be imported.
+        assert process.returncode == 1 and "allennlp_today" in process.stderr
+        return
     assert process.returncode == 0, process.stderr[-3000:]
     report = json.loads(process.stdout.splitlines()[-1])
     opened = [name for name, answer in report.items() if answer == "opened"]
-    assert opened == ([] if "error" in state else ["TrainedTask ner", "elmo_task ner", "annotate ner"]), report
-    assert not list((folder / "outside").iterdir())
+    assert opened == ["TrainedTask ner", "elmo_task ner", "annotate ner"], report
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])
@@ -121,7 +128,6 @@ def test_a_bilm_with_links_is_refused(tmp_path, kind):
 
 
 COMPONENTS = ["elmo", "elmo_ner", "elmo_srl", "elmo_coref", "elmo_sst", "elmo_pos", "elmo_task"]
-NEED_A_MODEL = ("elmo_pos", "elmo_task")
 
 
 class TestNamesInBytes:
@@ -131,7 +137,7 @@ class TestNamesInBytes:
         (tmp_path / "files").mkdir()
         monkeypatch.setattr("elmo_tasks.vectors.spacy_bilm.mkdtemp", lambda: str(tmp_path / "files" / "in"))
         (tmp_path / "files" / "in").mkdir()
-        pipe = spacy.blank("en").create_pipe(component, config={"model": "ner"} if component in NEED_A_MODEL else {})
+        pipe = spacy.blank("en").create_pipe(component, config={"model": "mine"} if component in NEED_A_MODEL else {})
         data = srsly.msgpack_dumps({outside.format(tmp=tmp_path): b"x"})
         with pytest.raises(ValueError, match="outside"):
             pipe.from_bytes(data)
