@@ -97,14 +97,10 @@ def test_a_trained_task_is_read_as_data(folder, state):
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env={**os.environ, **variables}
     )
     assert not list((folder / "outside").iterdir())
-    if "error" in state:
-        # `TrainedTask` itself cannot be imported.
-        assert process.returncode == 1 and "allennlp_today" in process.stderr
-        return
     assert process.returncode == 0, process.stderr[-3000:]
     report = json.loads(process.stdout.splitlines()[-1])
     opened = [name for name, answer in report.items() if answer == "opened"]
-    assert opened == ["TrainedTask ner", "elmo_task ner", "annotate ner"], report
+    assert opened == ([] if "error" in state else ["TrainedTask ner", "elmo_task ner", "annotate ner"]), report
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])
@@ -137,7 +133,7 @@ class TestNamesInBytes:
         (tmp_path / "files").mkdir()
         monkeypatch.setattr("elmo_tasks.vectors.spacy_bilm.mkdtemp", lambda: str(tmp_path / "files" / "in"))
         (tmp_path / "files" / "in").mkdir()
-        pipe = spacy.blank("en").create_pipe(component, config={"model": "mine"} if component in NEED_A_MODEL else {})
+        pipe = spacy.blank("en").create_pipe(component, config={"model": "mine"} if component == "elmo_task" else {})
         data = srsly.msgpack_dumps({outside.format(tmp=tmp_path): b"x"})
         with pytest.raises(ValueError, match="outside"):
             pipe.from_bytes(data)
