@@ -75,9 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     service.set_defaults(func=_serve)
     description = "Download published biLMs into the folder where they are looked up."
     download = commands.add_parser("download", help=description, description=description)
-    download.add_argument(
-        "name", nargs="+", help="small, medium, original, original-5.5b; efml-ko and the like; org/name"
-    )
+    names = "small, medium, original, original-5.5b; efml-ko and the like; org/name"
+    download.add_argument("name", nargs="+", help=names)
     download.set_defaults(func=_download)
     description = "Write the training configs into a folder, to train with them or to change them."
     configs = commands.add_parser("configs", help=description, description=description)

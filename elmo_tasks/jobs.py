@@ -253,11 +253,7 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_device(parser)
-    add(
-        "--workers",
-        type=at_least_one,
-        metavar="N",
-        help="processes, each with its own models; default: one, on Ray per core",
-    )
+    workers = "processes, each with its own models; default: one, on Ray per core"
+    add("--workers", type=at_least_one, metavar="N", help=workers)
     add("--ray", metavar="ADDRESS", help="run the workers on a Ray cluster; all machines need the same folders")
     add("--force", action="store_true", help="replace an existing output or the parts of an interrupted job")

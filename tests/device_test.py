@@ -28,7 +28,7 @@ TEXT = "Ann met Bob in Rome . He was tired ."
 
 
 @pytest.fixture
-def files(tmp_path, archive) -> dict[str, str]:
+def files(tmp_path, archive):
     (tmp_path / "text.txt").write_text(f"{TEXT}\n")
     names = {"text": "text.txt", "jsonl": "out.jsonl", "h5": "out.h5", "index": "index"}
     return {**{key: str(tmp_path / name) for key, name in names.items()}, "model": str(archive("ner", "none", 3))}

@@ -142,12 +142,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("corpus", help="a text per line, .jsonl, .json, .csv, .tsv, .parquet, or a folder; plain, .gz, .xz or .bz2")
     add("output", help=f"to write: {', '.join(OUTPUTS)} (a folder for brat)")
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
-    add(
-        "--text-column",
-        default=(),
-        metavar="NAME,...",
-        help="columns with the texts (default: text, or for pairs the names of both)",
-    )
+    text_columns = "columns with the texts (default: text, or for pairs the names of both)"
+    add("--text-column", default=(), metavar="NAME,...", help=text_columns)
     add("--id-column", metavar="NAME", help="column with the names of the texts (default: id, or numbers)")
     add("--keep", default=(), metavar="NAME,...", help="columns that the output has, too; 'all': all others")
     add("--glob", default="*", help="the files of a folder, such as '*.txt' (default: all but hidden ones)")

@@ -29,9 +29,8 @@ class PerplexityOfText(Subcommand):
         subparser.add_argument("bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt")
         subparser.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         subparser.add_argument("--output-file", type=Path, help="a JSON line per line: log-likelihoods in nats")
-        subparser.add_argument(
-            "--precision", choices=get_args(Precision), default="float32", help="of the biLM's products"
-        )
+        precisions = get_args(Precision)
+        subparser.add_argument("--precision", choices=precisions, default="float32", help="of the biLM's products")
         subparser.add_argument("--tokenize", choices=["letters"], help="split lines or FASTA into letters")
         add_device(subparser)
         subparser.set_defaults(func=_print_perplexity)

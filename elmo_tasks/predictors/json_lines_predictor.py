@@ -185,8 +185,7 @@ class JsonLinesPredictor(Predictor):
         def predicted(batch: list[int]) -> list[JsonDict]:
             if stop is not None and stop():
                 raise CancelledError("stopped before the last result")
-            outputs: list[JsonDict] = predict([instances[with_words[number]] for number in batch])
-            return outputs
+            return predict([instances[with_words[number]] for number in batch])
 
         for batch, outputs in computed(predicted, texts, self._batch_words, "batch_words"):
             for row, output in zip((with_words[number] for number in batch), outputs, strict=True):

@@ -76,8 +76,7 @@ class TrainedTask:
     threshold
         The lowest probability of a name that is found: the others are left out. Only for names.
     batch_words
-        The number of words per batch, including padding: fewer take less memory. A batch that does not fit in the
-        memory of a GPU is halved.
+        The number of words per batch, including padding: fewer take less memory.
     progress
         Whether lists of texts show a progress bar; by default long ones in a terminal.
     """
