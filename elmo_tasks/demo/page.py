@@ -56,7 +56,7 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
         sentences.value, word.value = examples[0]
     # Without labels, Gradio 6.17 may show examples as empty cells, depending on the order of its requests.
     gradio.Examples(examples, [sentences, word], cache_examples=False, example_labels=[each[1] for each in examples])
-    first = words.compare(*examples[0], layers[-1]) if examples else (None, None, None)
+    first = words.compare(examples[0][0], examples[0][1], layers[-1]) if examples else (None, None, None)
     cosines = gradio.Dataframe(first[0], label="Cosines of the word's vectors")
     neighbors = gradio.Dataframe(first[1], label="Nearest neighbours", wrap=True)
     # With a label, the legend would not fit into the height.

@@ -12,10 +12,12 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from unittest.mock import Mock, patch
 
+from elmo_tasks import annotate, embed, package
 from elmo_tasks.__main__ import main as elmo_tasks_main
-from elmo_tasks.embed import add_arguments
 from tests.paths import CHECKOUT
 
+# Commands of `python -m elmo_tasks` whose options are checked where they are not run.
+_MODULES = {"annotate": annotate, "embed": embed, "package": package}
 # Commands that bash may run; all others must be ours.
 _BASH = {"cat", "echo", "head", "mkdir", "printf"}
 
@@ -132,9 +134,9 @@ def check_command(words: list[str], line: str) -> None:
 
             # AllenNLP refuses a dotted override that does not match a key of the config.
             Params.from_file(CHECKOUT / arguments.param_path, arguments.overrides)
-    elif words[:4] == ["python", "-m", "elmo_tasks", "embed"]:
+    elif words[:3] == ["python", "-m", "elmo_tasks"] and words[3] in _MODULES:
         parser = argparse.ArgumentParser()
-        add_arguments(parser)
+        _MODULES[words[3]].add_arguments(parser)
         parser.parse_args(words[4:])
     elif words[:4] == ["python", "-m", "elmo_tasks", "serve"]:
         with patch.dict(sys.modules, uvicorn=Mock()), patch.dict(os.environ):
