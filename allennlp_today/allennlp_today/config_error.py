@@ -1,9 +1,13 @@
-"""The error for a config file. This module imports AllenNLP, so `compat` imports it only where it is raised."""
+"""Errors for files. This module imports AllenNLP, so others import it only where they are raised."""
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["ConfigFileError"]
+__all__ = ["ConfigFileError", "VocabularyFileError"]
 
 
 class ConfigFileError(ConfigurationError, RuntimeError):
     """AllenNLP's `Params.from_file` raises the RuntimeError of Jsonnet."""
+
+
+class VocabularyFileError(ConfigurationError, AssertionError, ValueError):
+    """AllenNLP's `Vocabulary.set_from_file` asserts that there is an OOV token."""

@@ -87,9 +87,9 @@ def name_damaged_vocabularies(vocabulary: Module) -> None:
         try:
             original(self, filename, *args, **kwargs)
         except (AssertionError, ValueError) as error:
-            from allennlp.common.checks import ConfigurationError
+            from allennlp_today.config_error import VocabularyFileError
 
-            raise ConfigurationError(f"expected a vocabulary ({error}): {filename}") from None
+            raise VocabularyFileError(f"expected a vocabulary ({error}): {filename}") from None
 
 
 @after_import("allennlp.models.archival")

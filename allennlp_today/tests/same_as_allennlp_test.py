@@ -15,6 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.common.params import with_overrides
 from allennlp.common.plugins import import_plugins
+from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
 from allennlp.models import archival
 from allennlp.training import util
@@ -74,6 +75,10 @@ class TestExceptions:
                 lambda _: with_overrides.__wrapped__({"a": 1}, {"a.x": 1}),
             ),
             (lambda f: util.Params.from_file(broken_config(f)), lambda f: _jsonnet.evaluate_file(broken_config(f))),
+            (
+                lambda f: Vocabulary().set_from_file(broken_config(f)),
+                lambda f: Vocabulary.set_from_file.__wrapped__(Vocabulary(), broken_config(f)),
+            ),
             (lambda f: util.Params.from_file(f / "missing"), lambda f: Params.from_file(f / "missing")),
             (
                 lambda f: archival.load_archive(f / "a.tar.gz"),
