@@ -63,7 +63,9 @@ def test_the_first_load(archive, monkeypatch, door):
     component = pipeline.add_pipe("elmo_ner", config={"model": str(path)})
     expected = [(each["start"], each["end"]) for each in TrainedTask(path)(text)]
     initialize = TrainedTask.__init__
-    monkeypatch.setattr(TrainedTask, "__init__", lambda *given: loads.append(1) or initialize(*given))
+    monkeypatch.setattr(
+        TrainedTask, "__init__", lambda *given, **options: loads.append(1) or initialize(*given, **options)
+    )
     calls: dict[str, Callable[[Any], list[tuple[int, int]]]] = {
         "pipeline": lambda _: [(span.start_char, span.end_char) for span in component(pipeline.make_doc(text)).ents],
         "task": lambda _: [(each["start"], each["end"]) for each in TrainedTask(path)(text)],
