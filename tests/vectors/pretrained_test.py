@@ -160,7 +160,11 @@ def test_a_saved_folder_is_loaded(tmp_path, format):
 
 @pytest.mark.parametrize(
     ("name", "device", "names"),
-    [("smal-open", "cpu", "small-open"), ("no/such/folder", "cpu", "no/such/folder"), (TINY_BILM, "gpu", "'cpu'")],
+    [
+        ("smal-open", "cpu", "small-open"),
+        ("no/such/folder", "cpu", "no/such/folder"),
+        (TINY_BILM, "gpu", "devices cpu.* 'gpu'"),
+    ],
 )
 def test_an_error_names_what_is_wrong_or_works(tmp_path, monkeypatch, name, device, names):
     monkeypatch.chdir(tmp_path)
