@@ -54,9 +54,10 @@ def load_archive(
     context = copy_context()
     context.run(_LOADING.set, str(archive_file))
     # One at a time: the first load imports the plugins, and imports change what all threads share.
-    with _LOCK, _folder_of(cached_path(archive_file)) as folder:
+    with _LOCK:
         import_plugins()
-        return context.run(_load, folder, cuda_device, overrides, weights_file)
+        with _folder_of(cached_path(archive_file)) as folder:
+            return context.run(_load, folder, cuda_device, overrides, weights_file)
 
 
 def _load(folder: str, cuda_device: int, overrides: Any, weights_file: str | None) -> Any:
