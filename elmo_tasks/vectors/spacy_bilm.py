@@ -52,7 +52,7 @@ class FilesAsBytes:
         with located(type(self).__name__, "from_bytes"):
             for name, content in srsly.msgpack_loads(data).items():
                 file = Path(folder, name)
-                # The bytes may be untrusted: `../x` and `/tmp/x` lead outside.
+                # The bytes may be untrusted: `../x` and absolute paths lead outside.
                 if ".." in file.parts or not file.is_relative_to(folder):
                     raise ValueError(f"expected files of {type(self).__name__}, got {name!r}")
                 file.parent.mkdir(parents=True, exist_ok=True)
