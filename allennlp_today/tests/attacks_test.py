@@ -186,6 +186,8 @@ GUARDS = "load_archives_safely,read_configs_as_json,refuse_unregistered_types,re
 STARTUP = "find_plugins_by_entry_points,settle_commands,import_submodules_quickly"
 
 # Variables, and what the program begins with.
+# Each takes fifteen seconds; the others run weekly.
+DAILY = ("normal", "guards switched off", "no extension of torch", "an error while installing")
 STATES: dict[str, tuple[dict[str, str], str]] = {
     "normal": ({}, "import torch"),
     "guards switched off": ({"ALLENNLP_TODAY_WITHOUT": GUARDS}, "import torch"),
@@ -203,7 +205,9 @@ CLOSED = {"an error while installing", "nothing installed"}
 
 
 class TestAttacks:
-    @pytest.mark.parametrize("state", STATES)
+    @pytest.mark.parametrize(
+        "state", [pytest.param(state, marks=[] if state in DAILY else [pytest.mark.weekly]) for state in STATES]
+    )
     def test_each_is_refused_at_each_door(self, folder, state):
         variables, start = STATES[state]
         environment = {**os.environ, **variables, "SECRET": SECRET, "HF_HUB_OFFLINE": "1"}
