@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 _DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
-# Of a checkout: 40,000 words. A wheel has only those of the sample data.
+# 40,000 words, in a checkout. A wheel has only the vectors of the sample data.
 _OPEN_GLOVE = FIXTURES.parent / "data" / "open" / "glove" / _SHIPPED_GLOVE
 
 
@@ -38,7 +38,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
     The variables with their values from the environment, or their defaults. An empty value counts as not set.
     `ELMO_TASKS_GLOVE` is the name of a file in `glove/` of the data folder, or a path. By default it is the only file
-    there; if there is none, the vectors that this package has.
+    there; without one, the vectors in this package.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
