@@ -12,7 +12,7 @@ from allennlp.modules.elmo import Elmo
 
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.modules import ElmoTokenEmbedder, PretrainedBilm
+from elmo_tasks.modules import ContextualBilm, ElmoTokenEmbedder
 from elmo_tasks.shipped import PRETRAINED
 
 BILM = PRETRAINED / "small-open"
@@ -48,7 +48,7 @@ def embedded(embed: Embed, sentences: list[str], batch_size: int) -> dict[str, t
 def main() -> None:
     files = str(BILM / "options.json"), str(BILM / "weights.hdf5")
     theirs = Elmo(*files, num_output_representations=1, dropout=0.0).eval()
-    ours = ElmoTokenEmbedder(PretrainedBilm(BilmOptions.from_file(files[0]).to_dict(), files[1])).eval()
+    ours = ElmoTokenEmbedder(ContextualBilm(BilmOptions.from_file(files[0]).to_dict(), files[1])).eval()
     embedders: dict[str, Embed] = {
         "AllenNLP's Elmo": lambda ids: theirs(ids)["elmo_representations"][0],
         "elmo_tasks": ours,

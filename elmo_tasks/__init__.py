@@ -8,19 +8,20 @@ Importing this package loads neither torch nor AllenNLP nor scikit-learn: the cl
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from elmo_tasks.compat import find_old_modules
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors.trained_task import TrainedTask
     from elmo_tasks.vectors.elmo import Elmo
-    from elmo_tasks.vectors.elmo_embedder import ElmoEmbedder
+    from elmo_tasks.vectors.legacy_embedder import ElmoEmbedder
     from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 
 __all__ = ["Elmo", "ElmoEmbedder", "ElmoVectorizer", "TrainedTask", "__version__"]
 
 _MODULES = {
     "Elmo": "elmo_tasks.vectors.elmo",
-    "ElmoEmbedder": "elmo_tasks.vectors.elmo_embedder",
+    "ElmoEmbedder": "elmo_tasks.vectors.legacy_embedder",
     "ElmoVectorizer": "elmo_tasks.vectors.sklearn_vectorizer",
     "TrainedTask": "elmo_tasks.predictors.trained_task",
 }
@@ -36,6 +37,9 @@ def __getattr__(name: str) -> Any:
             # Before AllenNLP, also where torch has not imported it (`TORCH_DEVICE_BACKEND_AUTOLOAD=0`).
             import_module("allennlp_today")
         return getattr(import_module(_MODULES[name]), name)
+
+
+find_old_modules()
 
 
 def __dir__() -> list[str]:

@@ -24,7 +24,7 @@ def bring_back_elmo_embedder(commands: Module) -> None:
     """
 
     def attribute(name: str) -> object:
-        return getattr(importlib.import_module("elmo_tasks.vectors.elmo_embedder"), name)
+        return getattr(importlib.import_module("elmo_tasks.vectors.legacy_embedder"), name)
 
     module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
     module.__dict__["__getattr__"] = attribute

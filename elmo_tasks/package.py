@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmo_tasks.files.json_files import file_digest
-from elmo_tasks.vectors.trained_models import MODEL_GROUP, wheel_name
+from elmo_tasks.trained_models import MODEL_GROUP, wheel_name
 from elmo_tasks.version import __version__
 
 __all__ = ["DESCRIPTION", "add_arguments", "package", "package_model"]

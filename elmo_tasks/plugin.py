@@ -4,17 +4,18 @@ from typing import Any
 
 import allennlp.commands.train
 import allennlp.common.params
-import allennlp.training.gradient_descent_trainer as trainer
+import allennlp.training.gradient_descent_trainer
 from allennlp.common import Params
 
 from allennlp_today.import_hooks import replaces
-from elmo_tasks import commands, configs, data, models, modules, predictors, training
+from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
 
-__all__ = ["commands", "data", "models", "modules", "predictors", "training"]
+__all__ = ["commands", "data", "metrics", "models", "modules", "predictors", "trainer"]
 
 allennlp.common.params.evaluate_file = configs.evaluate_file
 # A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.
-trainer.DEFAULT_CALLBACKS = (*trainer.DEFAULT_CALLBACKS, training.LearnedMixCallback)
+defaults = allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS
+allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (*defaults, trainer.LearnedMixCallback)
 
 
 @replaces(allennlp.commands.train, "train_model")

@@ -131,7 +131,7 @@ class TestNamesInBytes:
     @pytest.mark.parametrize("component", COMPONENTS)
     def test_no_component_writes_outside_its_folder(self, tmp_path, monkeypatch, component, outside):
         (tmp_path / "files").mkdir()
-        monkeypatch.setattr("elmo_tasks.vectors.spacy_bilm.mkdtemp", lambda: str(tmp_path / "files" / "in"))
+        monkeypatch.setattr("elmo_tasks.spacy.pipeline.mkdtemp", lambda: str(tmp_path / "files" / "in"))
         (tmp_path / "files" / "in").mkdir()
         pipe = spacy.blank("en").create_pipe(component, config={"model": "mine"} if component == "elmo_task" else {})
         data = srsly.msgpack_dumps({outside.format(tmp=tmp_path): b"x"})

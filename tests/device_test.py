@@ -16,10 +16,10 @@ from elmo_tasks.analysis.language_model import LanguageModel
 from elmo_tasks.annotate import annotate_file
 from elmo_tasks.embed import EmbedOptions
 from elmo_tasks.predictors.parts_of_speech import PosTagger
-from elmo_tasks.spacy_tasks import TaskComponent
+from elmo_tasks.spacy.component import ElmoComponent
+from elmo_tasks.spacy.tasks import TaskComponent
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
-from elmo_tasks.vectors.spacy_component import ElmoComponent
 from tests.devices import ON_CUDA
 from tests.paths import TINY_BILM
 from tests.vectors.options_test import defaults

@@ -7,7 +7,7 @@ from tests.paths import CHECKOUT
 
 # Modules for users of an optional library; other modules import such a library only when they use it.
 FOR_A_LIBRARY = {
-    f"elmo_tasks.vectors.{name}" for name in ("spacy_bilm", "spacy_component", "spacy_tok2vec", "sklearn_vectorizer")
+    "elmo_tasks.vectors.sklearn_vectorizer",
 }
 OPTIONAL = {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray", "scipy", "nltk"}
 OPTIONAL |= {"more_itertools"}

@@ -17,7 +17,7 @@ from allennlp.training import Checkpointer, GradientDescentTrainer
 from allennlp.training.moving_average import ExponentialMovingAverage
 
 from elmo_tasks.files.atomic_files import locked
-from elmo_tasks.training import FrozenOnceCheckpointer
+from elmo_tasks.trainer import FrozenOnceCheckpointer
 
 
 class Constant(Model):

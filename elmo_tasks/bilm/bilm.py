@@ -17,8 +17,8 @@ from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.kernels.fused_cell import has_fused_cell
 from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, kernel_name
 from elmo_tasks.bilm.kernels.precision import Precision, precision_on
+from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, ProjectedLstm
-from elmo_tasks.bilm.lstm.recurrence import BidirectionalLayer
 from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
-from elmo_tasks.bilm.kernels.frozen import FrozenValue
+from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.packing import on_device

@@ -8,7 +8,7 @@ import torch
 
 from elmo_tasks.bilm.packing import PackedSentences
 
-__all__ = ["BilmContexts", "BilmOutput", "mix_layers", "shares_of"]
+__all__ = ["BilmContexts", "BilmOutput", "mix_layers", "softmax_weights"]
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,19 @@ class BilmContexts:
     sentences: PackedSentences
 
 
-def mix_layers(layers: Sequence[torch.Tensor], shares: torch.Tensor | Sequence[float]) -> torch.Tensor:
-    """`sum_j s_j h_j`, Eq. (1) of the paper; the shares, a tensor with gradients or numbers, may include gamma."""
-    total: torch.Tensor = shares[0] * layers[0]
-    for share, layer in zip(shares[1:], layers[1:], strict=True):
-        if isinstance(share, torch.Tensor):
-            total = torch.addcmul(total, share, layer)
+def mix_layers(layers: Sequence[torch.Tensor], weights: torch.Tensor | Sequence[float]) -> torch.Tensor:
+    """`sum_j s_j h_j`, Eq. (1) of the paper. The weights, a tensor with gradients or numbers, may include gamma."""
+    total: torch.Tensor = weights[0] * layers[0]
+    for weight, layer in zip(weights[1:], layers[1:], strict=True):
+        if isinstance(weight, torch.Tensor):
+            total = torch.addcmul(total, weight, layer)
         else:
             # One rounding instead of two.
-            total = torch.add(total, layer, alpha=share)
+            total = torch.add(total, layer, alpha=weight)
     return total
 
 
-def shares_of(weights: Sequence[float] | torch.Tensor) -> list[float]:
+def softmax_weights(weights: Sequence[float] | torch.Tensor) -> list[float]:
     """`s = softmax(w)`, without gradients."""
     # The weights of a trained mix may be separate tensors, as in AllenNLP.
     numbers = [weight.item() if isinstance(weight, torch.Tensor) else weight for weight in weights]

@@ -10,7 +10,7 @@ from allennlp_today import load_archive
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
-from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
+from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.vectors.pretrained import pretrained_files
 
 __all__ = ["Export"]
@@ -45,7 +45,7 @@ def _export(arguments: argparse.Namespace) -> None:
         bilm = Bilm.from_files(*pretrained_files(arguments.archive))
     except (OSError, ValueError):
         model = load_archive(arguments.archive).model
-        trained = next((each for each in model.modules() if isinstance(each, BilmLanguageModel | PretrainedBilm)), None)
+        trained = next((each for each in model.modules() if isinstance(each, BilmLanguageModel | ContextualBilm)), None)
         if trained is None:
             raise ValueError(f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}") from None
         bilm = trained.bilm

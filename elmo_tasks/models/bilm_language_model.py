@@ -20,8 +20,8 @@ from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.data import LM_NAMESPACE
+from elmo_tasks.metrics import Perplexity
 from elmo_tasks.modules import ContextualModel
-from elmo_tasks.training import Perplexity
 
 __all__ = ["BilmLanguageModel", "DistilledLanguageModel"]
 

@@ -9,8 +9,9 @@ from allennlp.models import Model
 from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
+from elmo_tasks.metrics import CorefScores
 from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.modules.span_ranking import (
+from elmo_tasks.models.span_ranking import (
     AntecedentScorer,
     SpanEmbedder,
     antecedents_in_clusters,
@@ -19,7 +20,6 @@ from elmo_tasks.modules.span_ranking import (
     negative_log_likelihood,
     spans_without_crossings,
 )
-from elmo_tasks.training import CorefScores
 
 __all__ = ["CorefResolver"]
 

@@ -9,10 +9,10 @@ from allennlp.modules import ConditionalRandomField, InputVariationalDropout, Se
 from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
 from allennlp.nn.util import get_text_field_mask
 
+from elmo_tasks.metrics import SpanF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
 from elmo_tasks.modules.labels import best_tags, crf_scores, span_probabilities
 from elmo_tasks.tags import tags_to_spans
-from elmo_tasks.training import SpanF1
 
 __all__ = ["NerTagger"]
 

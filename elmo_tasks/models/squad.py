@@ -11,7 +11,7 @@ from allennlp_models.rc.metrics import SquadEmAndF1
 from torch.nn.functional import nll_loss
 
 from elmo_tasks.models.elmo_model import ElmoModel, concat_texts
-from elmo_tasks.modules.squad_attention import BidafAttention, ResidualAttention, best_span
+from elmo_tasks.models.squad_attention import BidafAttention, ResidualAttention, best_span
 
 __all__ = ["SquadModel"]
 

@@ -8,10 +8,10 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
 
+from elmo_tasks.metrics import SrlF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, without_repetitions
 from elmo_tasks.modules.labels import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
-from elmo_tasks.training import SrlF1
 
 __all__ = ["SemanticRoleLabeler"]
 

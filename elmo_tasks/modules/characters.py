@@ -26,13 +26,13 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
         """From shape `(batch_size, timesteps, n_characters)`, 0 for padding, to `(batch_size, timesteps, dim)`."""
-        places = token_characters.shape[:-1]
+        shape = token_characters.shape[:-1]
         # Shape: (n_distinct, n_characters) and (batch_size * timesteps,)
-        words, positions = distinct_rows(token_characters.reshape(places.numel(), token_characters.size(-1)))
+        words, positions = distinct_rows(token_characters.reshape(shape.numel(), token_characters.size(-1)))
         # Shape: (n_distinct, dim)
         vectors = super().forward(words.unsqueeze(0)).squeeze(0)
         # Shape: (batch_size, timesteps, dim)
-        return self.dropout(vectors.index_select(0, positions).view(*places, vectors.size(-1)))
+        return self.dropout(vectors.index_select(0, positions).view(*shape, vectors.size(-1)))
 
 
 @Seq2VecEncoder.register("elmo_cnn")

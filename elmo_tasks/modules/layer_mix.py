@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from elmo_tasks.bilm.outputs import mix_layers, shares_of
+from elmo_tasks.bilm.outputs import mix_layers, softmax_weights
 
 __all__ = ["LayerMix"]
 
@@ -47,7 +47,9 @@ class LayerMix(nn.Module):
     def normalized_weights(self) -> torch.Tensor:
         """The softmax of the weights: shape `(n_layers,)`, zero for the layers that are not mixed in."""
         weights = torch.zeros(self.n_layers)
-        weights[self.indices] = torch.tensor([1.0] if self.layer_weights is None else shares_of(self.layer_weights))
+        weights[self.indices] = torch.tensor(
+            [1.0] if self.layer_weights is None else softmax_weights(self.layer_weights)
+        )
         return weights
 
     def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elmo_tasks.modules.contextual.pretrained_bilm import shared_bilm
+from elmo_tasks.modules.contextual.contextual_bilm import shared_bilm
 from elmo_tasks.shipped import PRETRAINED
 from elmo_tasks.vectors.devices import Device
 from elmo_tasks.vectors.elmo import Elmo

@@ -22,13 +22,13 @@ from allennlp_today import load_archive
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
-from elmo_tasks.modules.contextual.pretrained_bilm import PretrainedBilm
+from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.views import picture, rows_of
 from elmo_tasks.text import readable
+from elmo_tasks.trained_models import local_model, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.elmo import CARD_FIELDS
-from elmo_tasks.vectors.trained_models import local_model, trained_model
 
 if TYPE_CHECKING:
     import pandas
@@ -116,7 +116,7 @@ class TrainedTask:
         if threshold and predictor.shown_as != "spans":
             raise ValueError(f"expected a model of names for a threshold, got one of {self.task}: {self.path}")
         for module in list(archive.model.modules()):
-            if isinstance(module, PretrainedBilm):
+            if isinstance(module, ContextualBilm):
                 module.share()
 
     def __call__(self, *texts: str | Iterable[str], stop: Stop = None, **named: str | Iterable[str]) -> Any:

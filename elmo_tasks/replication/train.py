@@ -24,7 +24,7 @@ import torch
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan, Run
-from elmo_tasks.training.callbacks import learned_mixes
+from elmo_tasks.trainer.callbacks import learned_mixes
 
 __all__ = ["finished", "measure_word_senses", "sort_out", "train_all", "word_senses"]
 

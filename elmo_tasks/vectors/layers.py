@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.outputs import BilmOutput, mix_layers, shares_of
+from elmo_tasks.bilm.outputs import BilmOutput, mix_layers, softmax_weights
 
 __all__ = ["LayerSelection", "Layers", "Pool", "pooled", "pooled_words"]
 
@@ -55,7 +55,7 @@ class LayerSelection:
             return torch.stack(list(layers), 1)
         if self.layers != "mix":
             return layers[-1 if self.layers == "top" else int(self.layers)]
-        return mix_layers(layers, shares_of([0.0] * self.n_layers if self.weights is None else self.weights))
+        return mix_layers(layers, softmax_weights([0.0] * self.n_layers if self.weights is None else self.weights))
 
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:

@@ -11,10 +11,10 @@ from allennlp.data import Vocabulary
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
-from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary
+from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary, TransformerIndexer
 from elmo_tasks.data.lm_data_loader import batch_tensors
 from elmo_tasks.models import BilmLanguageModel, DistilledLanguageModel
-from elmo_tasks.modules import PretrainedTransformer, TransformerIndexer
+from elmo_tasks.modules import PretrainedTransformer
 from tests.bilm.helpers import likelihoods_by_the_formula
 
 OPTIONS = BilmOptions(

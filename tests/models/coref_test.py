@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.modules.span_ranking import spans_without_crossings
+from elmo_tasks.models.span_ranking import spans_without_crossings
 from tests.largest_tensor import largest_tensor
 from tests.task_models import BOTH, PLACES, TaskModel
 
@@ -100,7 +100,7 @@ class TestCorefResolver:
         sentences = [list(islice(words, n)) for n in [1, 7, 2, 50, 3, 3, 30] * 5]
         tensors, sizes, outputs = batch_of(resolver, sentences, clusters=CLUSTERS), [], []
         monkeypatch.setattr("elmo_tasks.models.coref._MAX_WORDS", 350)
-        monkeypatch.setattr("elmo_tasks.modules.span_ranking._WORDS_AT_ONCE", 20)
+        monkeypatch.setattr("elmo_tasks.models.span_ranking._WORDS_AT_ONCE", 20)
         batches = []
         resolver.model.encoder.register_forward_pre_hook(lambda module, args: batches.append(tuple(args[1].shape)))
         for has_gradients in (True, False):

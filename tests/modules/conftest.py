@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.modules import PretrainedBilm
+from elmo_tasks.modules import ContextualBilm
 from tests.paths import TINY_BILM
 
 
@@ -24,11 +24,11 @@ def tiny_weights(fixtures_root: Path) -> str:
 
 
 @pytest.fixture
-def pretrained(tiny_options: dict[str, Any], tiny_weights: str) -> Callable[..., PretrainedBilm]:
+def pretrained(tiny_options: dict[str, Any], tiny_weights: str) -> Callable[..., ContextualBilm]:
     """Makes a new tiny biLM."""
 
-    def make(**kwargs: Any) -> PretrainedBilm:
-        return PretrainedBilm(**{"options": tiny_options, "pretrained_file": tiny_weights, **kwargs})
+    def make(**kwargs: Any) -> ContextualBilm:
+        return ContextualBilm(**{"options": tiny_options, "pretrained_file": tiny_weights, **kwargs})
 
     return make
 
@@ -40,10 +40,10 @@ def batch() -> torch.Tensor:
 
 
 @pytest.fixture
-def count_passes() -> Callable[[PretrainedBilm], list[torch.Tensor]]:
+def count_passes() -> Callable[[ContextualBilm], list[torch.Tensor]]:
     """A function that returns a list to which each run of a biLM appends its input."""
 
-    def count(pretrained: PretrainedBilm) -> list[torch.Tensor]:
+    def count(pretrained: ContextualBilm) -> list[torch.Tensor]:
         seen: list[torch.Tensor] = []
         pretrained.bilm.register_forward_pre_hook(lambda module, args: seen.append(args[0].clone()))
         return seen

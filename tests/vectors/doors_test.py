@@ -12,8 +12,8 @@ import spacy
 from elmo_tasks import Elmo, ElmoEmbedder
 from elmo_tasks.data import LmText
 from elmo_tasks.embed import EmbedOptions, embed_file
+from elmo_tasks.spacy.component import ElmoComponent
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
-from elmo_tasks.vectors.spacy_component import ElmoComponent
 from tests.paths import TINY_BILM, bilm_files
 
 BILM = str(TINY_BILM)

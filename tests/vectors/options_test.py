@@ -9,9 +9,9 @@ import pytest
 from elmo_tasks import Elmo
 from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.embed import EmbedOptions, add_arguments
+from elmo_tasks.spacy.component import ElmoComponent
 from elmo_tasks.vectors.layers import LayerSelection, Pool
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
-from elmo_tasks.vectors.spacy_component import ElmoComponent
 
 
 def defaults(function: Callable[..., Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import torch
 from allennlp.common import Registrable
 
 from elmo_tasks.bilm import BilmOutput
-from elmo_tasks.bilm.kernels.frozen import WeightsState
+from elmo_tasks.bilm.frozen_value import WeightsState
 
 __all__ = ["ContextualModel", "SharedPass"]
 

@@ -1,78 +1,15 @@
-"""A transformer instead of the biLM: words as pieces, and the layers of each word."""
+"""A transformer instead of the biLM: the layers of each word, from its pieces."""
 
-from typing import Any, Literal, Optional
+from typing import Literal
 
 import torch
-from allennlp.common import cached_transformers
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Token, TokenIndexer, Vocabulary
-from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from torch.nn.functional import embedding_bag
 
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 
-__all__ = ["PretrainedTransformer", "TransformerIndexer"]
-
-
-@TokenIndexer.register("elmo_transformer")
-class TransformerIndexer(TokenIndexer):
-    """
-    Splits the words of a sentence into the pieces of a transformer, and the pieces into segments. It produces what the
-    tokenizer gives to its model (`input_ids`, `attention_mask`, ...), padded with zeros, and `word_numbers`, the number
-    of the word that a piece belongs to: from 1, and 0 for special pieces. Each has shape `(n_segments, n_pieces)`.
-
-    # Parameters
-
-    model_name : `str`
-        A folder with a checkpoint, or a name on the Hugging Face hub.
-    max_length : `int`
-        The largest number of pieces per segment, with the special ones.
-    tokenizer_kwargs : `Dict[str, Any]`, optional
-        Of `AutoTokenizer.from_pretrained`: RoBERTa's needs `{"add_prefix_space": true}` to split words.
-    """
-
-    def __init__(
-        self, model_name: str, max_length: int = 512, tokenizer_kwargs: Optional[dict[str, Any]] = None
-    ) -> None:
-        super().__init__()
-        self._checkpoint = {"model_name": model_name, **(tokenizer_kwargs or {})}
-        self._max_length = max_length
-
-    def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
-        """Does nothing: the pieces do not depend on a vocabulary."""
-
-    def get_empty_token_list(self) -> IndexedTokenList:
-        return self.tokens_to_indices([], Vocabulary())
-
-    def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        # AllenNLP keeps the tokenizer, so that copies of an instance do not copy it.
-        tokenizer = cached_transformers.get_tokenizer(**self._checkpoint)
-        segments = tokenizer(
-            [token.ensure_text() for token in tokens],
-            is_split_into_words=True,
-            truncation=True,
-            max_length=self._max_length,
-            return_overflowing_tokens=True,
-        )
-        of_pieces = map(segments.word_ids, range(len(segments["input_ids"])))
-        numbers = [[0 if word is None else word + 1 for word in words] for words in of_pieces]
-        inputs = {name: segments[name] for name in tokenizer.model_input_names if name in segments}
-        return {**inputs, "word_numbers": numbers, "mask": [True] * len(tokens)}
-
-    def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> dict[str, int]:
-        segments = indexed_tokens["input_ids"]
-        return {"segments": len(segments), "pieces": max(map(len, segments)), "words": len(indexed_tokens["mask"])}
-
-    def as_padded_tensor_dict(
-        self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
-    ) -> dict[str, torch.Tensor]:
-        shape = padding_lengths["segments"], padding_lengths["pieces"]
-        tensors = {name: torch.zeros(shape, dtype=torch.long) for name in tokens if name != "mask"}
-        for name, padded in tensors.items():
-            for row, segment in zip(padded, tokens[name], strict=False):
-                row[: len(segment)] = torch.tensor(segment)
-        return {**tensors, "mask": torch.arange(padding_lengths["words"]) < len(tokens["mask"])}
+__all__ = ["PretrainedTransformer"]
 
 
 @ContextualModel.register("transformer")

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from elmo_tasks.bilm.lstm.cell import LstmCell
 from elmo_tasks.bilm.packing import PackedBatch
 from elmo_tasks.modules.recurrent.cells import GruCell, HighwayCell
-from elmo_tasks.modules.recurrent.recurrence import run_layer, run_packed
+from elmo_tasks.modules.recurrent.recurrent_layer import run_layer, run_packed
 
 __all__ = ["AlternatingHighwayLstm", "GruEncoder", "LstmEncoder"]
 

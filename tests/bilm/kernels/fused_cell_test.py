@@ -9,7 +9,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.kernels import fused_cell
 from elmo_tasks.bilm.kernels.fused_cell import FusedSteps, has_fused_cell
 from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
-from elmo_tasks.bilm.lstm.steps import TorchSteps
+from elmo_tasks.bilm.lstm.cell import TorchSteps
 from tests.bilm.helpers import random_bilm
 from tests.devices import DEVICES
 
@@ -55,7 +55,7 @@ class TestFusedSteps:
         monkeypatch.setitem(STACKED_ON, "cpu", True)
         trained, results = random_bilm().requires_grad_(), []
         for is_fused in (True, False):
-            monkeypatch.setattr("elmo_tasks.bilm.lstm.steps.has_fused_cell", lambda _, fused=is_fused: fused)
+            monkeypatch.setattr("elmo_tasks.bilm.lstm.cell.has_fused_cell", lambda _, fused=is_fused: fused)
             bilm = Bilm(trained.options)
             bilm.load_state_dict(trained.state_dict())
             layers = bilm.to(device)(SENTENCES).layers

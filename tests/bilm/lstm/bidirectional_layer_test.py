@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
+from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
-from elmo_tasks.bilm.lstm.recurrence import BidirectionalLayer
 from elmo_tasks.bilm.options import BilmOptions
 from tests.bilm.helpers import lstm_by_the_formula
 

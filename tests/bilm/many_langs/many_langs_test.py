@@ -15,7 +15,7 @@ from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.bilm.many_langs import model_files, word_to_code_points
 from elmo_tasks.bilm.options import DictionaryOptions
-from elmo_tasks.data.elmo_token_indexer import ElmoTokenIndexer
+from elmo_tasks.data.token_indexers import ElmoTokenIndexer
 from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.many_langs.models import CHARACTERS, SENTENCES, WORDS, layers_by_hand, write_model
 from tests.paths import REFERENCE

@@ -1,0 +1,1 @@
+"""spaCy: ELMo as a component and as a layer, and trained models of tasks as components."""

@@ -1,0 +1,141 @@
+"""ELMo as a layer of spaCy's trainable components: `@architectures = "elmo_tasks.Elmo.v1"`."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from spacy.tokens import Doc
+from thinc.api import Maxout, Model, Shim, chain, concatenate, with_array
+from thinc.types import Floats2d
+from thinc.util import get_torch_default_device, torch2xp, xp2torch
+
+from elmo_tasks.bilm.outputs import mix_layers
+from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.spacy.pipeline import PipelineBilm, sentences_in, with_white_space
+from elmo_tasks.vectors.batching import embed_groups
+
+__all__ = ["elmo_tok2vec"]
+
+_LONG_SENTENCE = 200
+_LONG_WARNING = (
+    f"a sentence of the training data has more than {_LONG_SENTENCE} words: ELMo reads a document without sentence "
+    "boundaries as one sentence (see `spacy convert -n 1` and annotating_components)"
+)
+
+
+def elmo_tok2vec(
+    bilm: str = DEFAULT_BILM,
+    layers: Literal["mix", "top"] | int = "mix",
+    width: int | None = None,
+    embed: Model[list[Doc], list[Floats2d]] | None = None,
+    save_weights: bool = True,
+    cache_gb: float = 2.0,
+) -> Model[list[Doc], list[Floats2d]]:
+    """
+    A layer that represents each token by a frozen biLM. The weights of its mix, Eq. (1) of the paper, are trained.
+    spaCy's config takes it as the `tok2vec` of a component, as the model of the component `tok2vec`, and as the `embed`
+    of `spacy.Tok2Vec.v2`. The vectors have shape `(n_tokens, width)`, zero for white space if `width` is `None`.
+
+    # Parameters
+
+    bilm
+        A name or a folder: see `Elmo.from_pretrained`.
+    layers
+        `"mix"` mixes all layers, `"top"` uses only the highest, and a number only that layer (0 is the
+        context-insensitive one). A single layer is still scaled by `gamma`.
+    width
+        The width of the vectors, by a maxout layer with layer normalisation: in `spacy.Tok2Vec.v2`, the width
+        of its `encode`. `None`: no such layer.
+    embed
+        A trainable embedding of the tokens, such as `spacy.MultiHashEmbed.v2`, whose vectors are concatenated.
+    save_weights
+        Whether the trained pipeline contains the biLM. `False`: only the name, `bilm`.
+    cache_gb
+        Memory for the layers of sentences, so that training computes them once. 0: they are computed in each
+        epoch, as in a pipeline where this layer is in `frozen_components`.
+    """
+    elmo: Model[list[Doc], list[Floats2d]] = Model(
+        "elmo",
+        _forward,
+        init=_initialize,
+        dims={"nO": None},
+        params={"layer_weights": None, "gamma": None},
+        shims=[_FrozenBilm(bilm, "all" if layers == "mix" else layers, save_weights, cache_gb)],
+    )
+    model = elmo if embed is None else concatenate(elmo, embed)
+    return model if width is None else chain(model, with_array(Maxout(width, nP=3, dropout=0.0, normalize=True)))
+
+
+class _FrozenBilm(PipelineBilm, Shim):
+    """The biLM in a Thinc model, which saves it with the trained parameters."""
+
+    def __init__(self, bilm: str, layers: Any, save_weights: bool, cache_gb: float) -> None:
+        Shim.__init__(self, None)
+        PipelineBilm.__init__(self, bilm, save_weights=save_weights)
+        self.layers = layers
+        self._cache: dict[tuple[str, ...], np.ndarray] = {}
+        self._free_bytes = cache_gb * 1e9
+        self._is_training = False
+
+    def layers_of(self, docs: list[Doc], is_train: bool) -> list[np.ndarray]:
+        """The layers of each document, of shape `(n_layers, n_tokens, dim)`."""
+        # The cache is used from the first step of training, also for the development data.
+        self._is_training |= is_train
+        groups = [(doc, sentences_in(doc)) for doc in docs]
+        if is_train and any(len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences):
+            warnings.warn(_LONG_WARNING, stacklevel=2)
+        return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
+
+    def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
+        keys = [tuple(sentence) for sentence in sentences]
+        missing = [key for key in dict.fromkeys(keys) if key not in self._cache]
+        arrays = self.elmo.embed_iter(missing, layers=self.layers, progress=False)
+        found = {key: array if array.ndim == 3 else array[None] for key, array in zip(missing, arrays, strict=True)}
+        if self._is_training and self._free_bytes > 0:
+            self._cache.update(found)
+            self._free_bytes -= sum(array.nbytes for array in found.values())
+        return (found[key] if key in found else self._cache[key] for key in keys)
+
+    def finish_update(self, optimizer: Any) -> None:
+        """Does nothing: the biLM is frozen."""
+
+    def to_device(self, device_type: str, device_id: int) -> None:
+        self.elmo.bilm.to(get_torch_default_device())
+
+    def copy(self) -> "_FrozenBilm":
+        # `nlp.replace_listeners` copies the layer, and the copies share one biLM.
+        return copy(self)
+
+
+def _initialize(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
+    bilm: Any = model.shims[0]
+    model.set_dim("nO", bilm.elmo.dim)
+    model.set_param("layer_weights", model.ops.alloc1f(bilm.elmo.n_layers if bilm.layers == "all" else 1))
+    model.set_param("gamma", model.ops.alloc1f(1) + 1)
+
+
+def _forward(
+    model: Model[Any, Any], docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    """Eq. (1) of the paper."""
+    bilm: Any = model.shims[0]
+    # Thinc's types are wider than what the functions return.
+    to_xp: Any = torch2xp
+    weights, gamma = (xp2torch(model.get_param(name), requires_grad=is_train) for name in ("layer_weights", "gamma"))
+    # Shape: (n_layers,)
+    scaled = gamma * weights.softmax(0)
+    # From (n_layers, n_tokens, dim) to (n_tokens, dim), each
+    vectors = [
+        mix_layers(torch.from_numpy(layers).to(scaled).unbind(), scaled) for layers in bilm.layers_of(docs, is_train)
+    ]
+
+    def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
+        torch.autograd.backward(vectors, [xp2torch(gradient) for gradient in d_vectors])
+        model.inc_grad("layer_weights", to_xp(weights.grad))
+        model.inc_grad("gamma", to_xp(gamma.grad))
+        return []
+
+    return [to_xp(array.detach()) for array in vectors], backprop

@@ -1,7 +1,0 @@
-"""Metrics that sum over the workers of distributed training."""
-
-from elmo_tasks.training.metrics.coref_scores import CorefScores
-from elmo_tasks.training.metrics.perplexity import Perplexity
-from elmo_tasks.training.metrics.spans import SpanF1, SrlF1
-
-__all__ = ["CorefScores", "Perplexity", "SpanF1", "SrlF1"]

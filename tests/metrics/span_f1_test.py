@@ -1,0 +1,64 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from elmo_tasks.metrics import SpanF1
+from tests import conlleval
+
+LABELS = ("LOC", "ORG", "PER")
+
+
+def scores_of(correct: int, found: int, gold: int) -> tuple[float, float, float]:
+    """The three formulas of `conlleval.pl`."""
+    precision = correct / found if found else 0.0
+    recall = correct / gold if gold else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return precision, recall, f1
+
+
+def scores_in(metrics: dict[str, float]) -> tuple[float, float, float]:
+    return metrics["precision-overall"], metrics["recall-overall"], metrics["f1-measure-overall"]
+
+
+@st.composite
+def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list[str], list[str]]]:
+    """Sentences with any tags."""
+    tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS))
+    lengths = draw(st.lists(st.integers(0, 6), max_size=4))
+    return [tuple(draw(st.lists(tag, min_size=n, max_size=n)) for _ in range(2)) for n in lengths]  # type: ignore[misc]
+
+
+class TestSpanF1:
+    @pytest.mark.parametrize(
+        ("gold", "predicted", "counts"),
+        [
+            pytest.param("B-PER I-PER O B-ORG", "B-PER I-PER O B-ORG", (2, 2, 2), id="exact match"),
+            pytest.param("B-PER I-PER O", "B-PER O O", (0, 1, 1), id="wrong boundary"),
+            pytest.param("O B-PER I-PER", "O B-ORG I-ORG", (0, 1, 1), id="wrong type"),
+            pytest.param("B-PER B-PER O", "B-PER I-PER O", (0, 1, 2), id="adjacent entities run together"),
+            pytest.param("B-PER B-PER B-ORG", "B-PER B-PER B-ORG", (3, 3, 3), id="adjacent entities"),
+            pytest.param("B-PER O B-ORG", "O O O", (0, 0, 2), id="nothing predicted"),
+            pytest.param("O O O", "B-PER O I-ORG", (0, 2, 0), id="nothing there"),
+            pytest.param("O O", "O O", (0, 0, 0), id="nothing at all"),
+            pytest.param("B-PER I-PER B-ORG", "I-PER I-PER I-ORG", (2, 2, 2), id="malformed: begins inside"),
+            pytest.param("B-PER I-PER I-PER", "B-PER I-ORG I-PER", (0, 3, 1), id="malformed: the type changes"),
+        ],
+    )
+    def test_the_counts_match_conlleval(self, gold, predicted, counts):
+        """The numbers of correct, found and gold phrases that `conlleval` prints for these lines."""
+        gold, predicted = gold.split(), predicted.split()
+        assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
+        metric = SpanF1()
+        metric([predicted], [gold])
+        assert scores_in(metric.get_metric()) == pytest.approx(scores_of(*counts))
+
+    @settings(max_examples=200)
+    @given(st.lists(gold_and_predicted(), max_size=3))
+    def test_any_tags_score_as_in_conlleval(self, batches):
+        metric = SpanF1()
+        for batch in batches:
+            metric([predicted for _, predicted in batch], [gold for gold, _ in batch])
+        metrics = metric.get_metric()
+        by_type = conlleval.counts(pair for batch in batches for pair in batch)
+        overall = scores_of(*(sum(counter.values()) for counter in by_type))
+        assert scores_in(metrics) == pytest.approx(overall)
