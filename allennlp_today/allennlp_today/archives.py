@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from allennlp_today.files import unpack, whole_zip
+from allennlp_today.files import compare_checksums, unpack
 from allennlp_today.import_hooks import Module, guard
 from allennlp_today.startup import INCLUDED_PACKAGES
 
@@ -69,8 +69,9 @@ def _load(folder: str, cuda_device: int, overrides: Any, weights_file: str | Non
     weights = Path(weights_file or archival.get_weights_path(folder))
     # An ensemble may have no weights of its own.
     if weights.exists():
+        compare_checksums(weights)
         # AllenNLP calls `torch.load` without the argument, and a variable can change its default. Reads no tensors.
-        torch.load(whole_zip(weights), map_location="meta", weights_only=True)
+        torch.load(weights, map_location="meta", weights_only=True)
         _WEIGHTS.set(weights)
     config = Params(_checked(_json_config(Path(folder, archival.CONFIG_NAME), overrides)))
     readers = archival._load_dataset_readers(config.duplicate(), folder)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["atomic_file", "locked", "numbered_lines", "remove_leftovers", "unpack", "whole_zip"]
+__all__ = ["atomic_file", "compare_checksums", "locked", "numbered_lines", "remove_leftovers", "unpack"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
 # Descriptors of locked folders.
@@ -114,10 +114,9 @@ def unpack(archive: str, folder: Path) -> None:
         raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error
 
 
-def whole_zip(path: Path) -> Path:
-    """The path of a file of `torch.save`, after a comparison with its checksums, which `torch.load` ignores."""
+def compare_checksums(path: Path) -> None:
+    """Raises a `ValueError` if a file of `torch.save` is damaged: `torch.load` ignores its checksums."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as members:
             if (damaged := members.testzip()) is not None:
                 raise ValueError(f"expected a whole file, got a damaged {damaged}: {path}")
-    return path

@@ -18,7 +18,7 @@ import torch
 from elmo_tasks.bilm.many_langs import model_files, options_of_model, weight_sources, weights_of_model
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_arrays, read_weights
-from elmo_tasks.files.archives import whole_zip
+from elmo_tasks.files.archives import compare_checksums
 from elmo_tasks.shipped import PRETRAINED
 
 __all__ = ["read_any_options", "read_any_weights"]
@@ -26,7 +26,7 @@ __all__ = ["read_any_options", "read_any_weights"]
 logger = logging.getLogger(__name__)
 
 _CHARACTERS = "char_emb_layer.embedding.weight"
-# The place of AllenNLP's `Elmo` in the model, and the name of a tensor in the word encoder or in the LSTMs.
+# The prefix of AllenNLP's `Elmo` in the model, and the name of a tensor in the word encoder or in the LSTMs.
 _NAME = re.compile(r"(.*)_elmo_lstm\.(?:_token_embedder\._?|_elmo_lstm\.)(.+)")
 
 
@@ -69,15 +69,16 @@ def _options_from_shapes(path: Path) -> BilmOptions:
 
 def _tensors_of_elmo(path: Path) -> dict[str, torch.Tensor]:
     """The tensors of AllenNLP's `Elmo`, with the names of ELMoForManyLangs, which began as a copy of its code."""
-    tensors, places = {}, set()
-    for key, tensor in torch.load(whole_zip(path), map_location="cpu", weights_only=True).items():
+    compare_checksums(path)
+    tensors, prefixes = {}, set()
+    for key, tensor in torch.load(path, map_location="cpu", weights_only=True).items():
         # Wrappers such as `TimeDistributed` add `_module` to names.
         if match := _NAME.fullmatch(key.replace("_module.", "")):
-            place, name = match.groups()
+            prefix, name = match.groups()
             name = name.replace("char_embedding_weights", _CHARACTERS)
             tensors[name.replace("char_conv_", "convolutions.")] = tensor
-            places.add(place)
-    if len(places) != 1:
-        found = sorted(places) or "none (for the training of a biLM, run `allennlp elmo-export` first)"
+            prefixes.add(prefix)
+    if len(prefixes) != 1:
+        found = sorted(prefixes) or "none (for the training of a biLM, run `allennlp elmo-export` first)"
         raise ValueError(f"expected the weights of one ELMo of AllenNLP, got {found}: {path}")
     return tensors

@@ -8,7 +8,7 @@ import zlib
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["unpack", "whole_zip"]
+__all__ = ["compare_checksums", "unpack"]
 
 
 def unpack(archive: str | PathLike[str], folder: Path) -> None:
@@ -38,10 +38,9 @@ def unpack(archive: str | PathLike[str], folder: Path) -> None:
         raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error
 
 
-def whole_zip(path: Path) -> Path:
-    """The path of a file of `torch.save`, after a comparison with its checksums, which `torch.load` ignores."""
+def compare_checksums(path: Path) -> None:
+    """Raises a `ValueError` if a file of `torch.save` is damaged: `torch.load` ignores its checksums."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as members:
             if (damaged := members.testzip()) is not None:
                 raise ValueError(f"expected a whole file, got a damaged {damaged}: {path}")
-    return path

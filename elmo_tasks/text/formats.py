@@ -14,7 +14,7 @@ from elmo_tasks.extras import needs
 from elmo_tasks.text.lines import located, numbered_lines
 from elmo_tasks.text.words import BOUNDARIES, as_words
 
-__all__ = ["columns_of", "conllu_sentences", "line_blocks", "lines_in", "published", "text_sentences"]
+__all__ = ["columns_of", "conllu_sentences", "corpus_words", "line_blocks", "lines_in", "text_sentences"]
 __all__ += ["warn_if_untokenised"]
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ def text_sentences(
     if ".conllu" in Path(path).suffixes and not is_text:
         for number, words in conllu_sentences(path):
             with located(path, number):
-                yield number, published(as_words([word["form"] for word in words]))
+                yield number, corpus_words([word["form"] for word in words])
     elif letters:
         yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA", command=command))
     else:
@@ -129,11 +129,12 @@ def text_sentences(
             yield number, line
 
 
-def published(words: list[str]) -> list[str]:
-    """The words of a sentence. An error if the corpus is published without them, as CoNLL-2012 and some treebanks."""
-    if len(words) > 1 and set(words) in ({"_"}, {"[WORD]"}):
-        raise ValueError(f"expected words, got {words[0]!r} for each: add the text of the corpus first")
-    return words
+def corpus_words(words: Iterable[Any]) -> list[str]:
+    """`as_words`, and an error if the corpus is published without its words, as CoNLL-2012 and some treebanks."""
+    found = as_words(words)
+    if len(found) > 1 and set(found) in ({"_"}, {"[WORD]"}):
+        raise ValueError(f"expected words, got {found[0]!r} for each: add the text of the corpus first")
+    return found
 
 
 def _letters(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
