@@ -23,7 +23,7 @@ _PACKAGES = "ELMO_TASKS_PACKAGES"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status. Errors (without `ALLENNLP_DEBUG`) and Ctrl-C print one line."""
+    """Runs a command and returns its exit status. Errors (without `ELMO_TASKS_DEBUG`) and Ctrl-C print one line."""
     # Of other packages only warnings.
     logging.basicConfig(format="%(asctime)s %(message)s")
     logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (ValueError, OSError, ImportError, RuntimeError, AssertionError) as error:
-        if os.environ.get("ALLENNLP_DEBUG"):
+        if os.environ.get("ELMO_TASKS_DEBUG") or os.environ.get("ALLENNLP_DEBUG"):
             raise
-        print("error:", *str(error).split(), "(ALLENNLP_DEBUG=1 shows where)", file=sys.stderr)
+        print("error:", *str(error).split(), "(ELMO_TASKS_DEBUG=1 shows where)", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         print(str(error) or "interrupted", file=sys.stderr)

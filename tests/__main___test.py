@@ -15,8 +15,9 @@ class TestMain:
         (line,) = capsys.readouterr().err.splitlines()
         assert name in line
 
-    def test_a_variable_shows_the_traceback(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("ALLENNLP_DEBUG", "1")
+    @pytest.mark.parametrize("variable", ["ELMO_TASKS_DEBUG", "ALLENNLP_DEBUG"])
+    def test_a_variable_shows_the_traceback(self, tmp_path, monkeypatch, variable):
+        monkeypatch.setenv(variable, "1")
         with pytest.raises(FileNotFoundError):
             main(["embed", str(tmp_path / "none.txt"), str(tmp_path / "out.h5")])
 
