@@ -1,0 +1,90 @@
+"""What each part of the packages imports is what an installation of it declares."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+from tests.paths import CHECKOUT
+
+# The extras that a part needs, besides what `install_requires` has; of several parts, the longest path counts.
+EXTRAS = {
+    "elmo_tasks": "",
+    "elmo_tasks/__main__.py": "serve",
+    "elmo_tasks/annotate": "allennlp parquet",
+    "elmo_tasks/commands": "allennlp",
+    "elmo_tasks/configs.py": "allennlp",
+    "elmo_tasks/data": "allennlp",
+    "elmo_tasks/demo": "allennlp demo",
+    "elmo_tasks/metrics": "allennlp",
+    "elmo_tasks/models": "allennlp",
+    "elmo_tasks/modules": "allennlp",
+    "elmo_tasks/plugin.py": "allennlp",
+    "elmo_tasks/predictors": "allennlp",
+    "elmo_tasks/public_data.py": "allennlp",
+    "elmo_tasks/replication": "allennlp",
+    "elmo_tasks/serve.py": "allennlp serve",
+    "elmo_tasks/spacy": "spacy",
+    "elmo_tasks/spacy/tasks.py": "allennlp",
+    "elmo_tasks/text/sentences.py": "spacy",
+    "elmo_tasks/trainer": "allennlp",
+    "elmo_tasks/vectors/sklearn_vectorizer.py": "sklearn",
+    "allennlp_today/allennlp_today": "today",
+}
+# Modules with other names than their distributions, and modules of what a distribution itself requires.
+DISTRIBUTIONS = {
+    "_jsonnet": "jsonnet",
+    "sklearn": "scikit-learn",
+    "starlette": "gradio",
+    "triton": "torch",
+}
+DISTRIBUTIONS |= dict.fromkeys(["srsly", "thinc"], "spacy") | dict.fromkeys(["anyio", "pydantic"], "fastapi")
+
+
+def names(requirements: str) -> set[str]:
+    return set(re.findall(r"^[\w-]+", requirements, re.M))
+
+
+@pytest.fixture(scope="module")
+def declared() -> dict[str, set[str]]:
+    """The distributions of the package (`""`), of each extra, and of the second package."""
+    setup = ConfigParser()
+    setup.read(CHECKOUT / "setup.cfg")
+    extras = {extra: names(lines) for extra, lines in setup["options.extras_require"].items()}
+    today = tomllib.loads((CHECKOUT / "allennlp_today/pyproject.toml").read_text())["project"]["dependencies"]
+    allennlp = names((CHECKOUT / "allennlp.txt").read_text())
+    extras["allennlp"] |= allennlp
+    core = {"": names(setup["options"]["install_requires"]), "today": names("\n".join(today)) | allennlp}
+    return {**extras, **core}
+
+
+def imports(node: ast.AST, extra: str = "") -> Iterator[tuple[str, str]]:
+    """Each module that is imported, and the extra in a `with needs(extra)` around it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from ((alias.name, extra) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            yield child.module, extra
+        else:
+            needs = re.match(r"with needs\('(\w+)'\)", ast.unparse(child)) if isinstance(child, ast.With) else None
+            yield from imports(child, needs[1] if needs else extra)
+
+
+@pytest.mark.parametrize("package", ["elmo_tasks", "allennlp_today/allennlp_today"])
+def test_every_import_is_declared(package, declared):
+    own = {"elmo_tasks", "allennlp_today", *sys.stdlib_module_names}
+    undeclared = set()
+    for path in (CHECKOUT / package).rglob("*.py"):
+        file = str(path.relative_to(CHECKOUT))
+        part = max((part for part in EXTRAS if Path(file).is_relative_to(part)), key=len)
+        for module, extra in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            library = module.partition(".")[0]
+            here = set().union(*(declared[name] for name in ["", extra, *EXTRAS[part].split()]))
+            if library not in own and DISTRIBUTIONS.get(library, library.replace("_", "-")) not in here:
+                undeclared.add((file, library))
+    assert undeclared == set()
