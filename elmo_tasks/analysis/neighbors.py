@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from itertools import islice, tee
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +12,9 @@ import torch
 
 from elmo_tasks.analysis.static_vectors import unit
 from elmo_tasks.bilm.digest import weights_digest
-from elmo_tasks.files.atomic_files import locked
-from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.json_files import read_json, text_digest, write_json
+from elmo_tasks.jobs import Job, Part
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
 
@@ -51,37 +51,44 @@ def build_index(
     *,
     layers: Sequence[Layers] = ("top",),
     about: dict[str, Any] | None = None,
+    part_sentences: int = 2000,
 ) -> "NeighborIndex":
     """
-    Embeds a text into an index: `sentences.txt` has one line per sentence, and each `vectors-LAYER.bin` has
-    one float16 vector of length 1 per word. The same call with the same sentences resumes after an
-    interruption. `about` is also written to `index.json`, and is compared when an index is resumed.
+    Embeds a text into an index, as a job (`elmo_tasks.jobs`): after an interruption, the same call with the same
+    sentences computes only the missing parts, each of `part_sentences` sentences. `sentences.txt` has one line per
+    sentence, and each `vectors-LAYER.bin` has one float16 vector of length 1 per word. `about` is also written to
+    `index.json`.
     """
-    settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
-    part = folder / "part.json"
     if (folder / _ABOUT).exists():
         raise FileExistsError(f"the index exists: {folder}")
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        stack.enter_context(locked(folder))
-        if part.exists() and read_json(part) != settings:
-            raise ValueError(f"{folder} has an interrupted index of a different biLM, text or layer: remove it")
-        write_json(part, settings)
-        text = stack.enter_context(open(folder / _SENTENCES, "ab"))
-        files = [stack.enter_context(open(folder / f"vectors-{layer}.bin", "ab")) for layer in layers]
-        # Cuts off sentences that an interrupted run did not write completely.
-        lines, starts = _sentences_of(folder)
-        done = int(np.searchsorted(starts, min(file.tell() for file in files) // (2 * elmo.dim), side="right")) - 1
-        text.truncate(sum(len(line.encode()) + 1 for line in lines[:done]))
-        for file in files:
-            file.truncate(2 * elmo.dim * int(starts[done]))
-        written, embedded = tee(islice(filter(None, sentences), done, None))
-        for words, array in zip(written, elmo.embed_iter(map(list, embedded), layers="all"), strict=True):
-            text.write(f"{' '.join(words)}\n".encode())
-            for file, layer in zip(files, layers, strict=True):
-                file.write(unit(_of_layer(array, layer)).astype(np.float16).tobytes())
-    part.rename(folder / _ABOUT)
+    lines = [" ".join(words) for words in sentences if words]
+    settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
+    of_job = {**settings, "sentences": text_digest("\n".join(lines))}
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    job = Job(folder, of_job, len(lines), part_sentences, ".npy", force=False, unit="sentences", mark=_ABOUT)
+    write, join = partial(_write_part, elmo, layers), partial(_join, lines, settings)
+    job.run(lines, write, join, workers=None, ray=None)
     return NeighborIndex(folder, elmo)
+
+
+def _write_part(elmo: Elmo, layers: Sequence[Layers], part: Part[str]) -> int:
+    arrays = elmo.embed([line.split() for line in part.items], layers="all", progress=False)
+    # Shape: (n_all_layers, n_words, dim)
+    words = np.concatenate(arrays, axis=1)
+    # Shape: (n_layers, n_words, dim)
+    vectors = np.stack([unit(_of_layer(words, layer)).astype(np.float16) for layer in layers])
+    with atomic_file(part.file) as temporary:
+        np.save(temporary, vectors)
+    return len(part.items)
+
+
+def _join(lines: list[str], settings: dict[str, Any], parts: list[Path], folder: Path) -> None:
+    for part in parts:
+        for layer, vectors in zip(settings["layers"], np.load(part, mmap_mode="r"), strict=True):
+            with open(folder / f"vectors-{layer}.bin", "ab") as file:
+                file.write(vectors.tobytes())
+    (folder / _SENTENCES).write_bytes("".join(f"{line}\n" for line in lines).encode())
+    write_json(folder / _ABOUT, settings)
 
 
 def _sentences_of(folder: Path) -> tuple[list[str], np.ndarray]:

@@ -1,4 +1,6 @@
+import filecmp
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -72,36 +74,42 @@ class TestSearch:
 
 
 class TestBuildIndex:
-    def test_a_second_writer_is_refused(self, elmo, tmp_path):
-        with locked(tmp_path), pytest.raises(BlockingIOError, match=tmp_path.name):
-            build_index(elmo, SENTENCES, tmp_path)
+    OPTIONS: ClassVar = {"layers": (0, 1, "top"), "part_sentences": 3}
 
-    def test_an_interrupted_index_resumes_to_the_same_vectors(self, elmo, index, tmp_path):
-        def broken() -> object:
-            yield from SENTENCES[:7]
-            raise KeyboardInterrupt
+    @pytest.fixture
+    def interrupted(self, elmo, tmp_path, monkeypatch) -> Path:
+        """The folder of an index that was interrupted in its third part."""
+        embed = iter([elmo.embed, elmo.embed])
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="the same command continues"):
+            patch.setattr(elmo, "embed", lambda *args, **kwargs: next(embed, _interrupt)(*args, **kwargs))
+            build_index(elmo, SENTENCES, tmp_path / "index", **self.OPTIONS)
+        return tmp_path / "index"
 
-        folder = tmp_path / "index"
-        with pytest.raises(KeyboardInterrupt):
-            build_index(elmo, broken(), folder, layers=(0, 1, "top"))
-        # What a killed process leaves behind: half a line, and vectors without a sentence.
-        for file in folder.glob("*.bin"):
-            with open(file, "ab") as vectors:
-                vectors.write(bytes(40))
-        with open(folder / "sentences.txt", "a") as sentences:
-            sentences.write("She sat")
-        again = build_index(elmo, SENTENCES, folder, layers=(0, 1, "top"))
-        assert len(again) == len(index) == sum(map(len, SENTENCES))
-        for layer in index.layers:
-            np.testing.assert_allclose(again.vectors[layer], index.vectors[layer], atol=1e-3)
+    def test_an_interrupted_index_resumes_to_the_same_bytes(self, elmo, interrupted, tmp_path, monkeypatch):
+        assert not interrupted.exists()
+        embed, embedded = elmo.embed, []
+        with monkeypatch.context() as patch:
+            patch.setattr(elmo, "embed", lambda lines, **options: embedded.extend(lines) or embed(lines, **options))
+            again = build_index(elmo, SENTENCES, interrupted, **self.OPTIONS)
+        assert embedded == list(filter(None, SENTENCES))[6:]
+        build_index(elmo, SENTENCES, tmp_path / "whole", **self.OPTIONS)
+        files = sorted(file.name for file in interrupted.iterdir())
+        assert files == ["index.json", "sentences.txt", "vectors-0.bin", "vectors-1.bin", "vectors-top.bin"]
+        assert filecmp.cmpfiles(interrupted, tmp_path / "whole", files, shallow=False)[0] == files
+        assert len(again) == sum(map(len, SENTENCES))
 
-    def test_a_changed_setting_is_refused(self, elmo, tmp_path):
-        with pytest.raises(TypeError):
-            build_index(elmo, [["a"], 1], tmp_path / "index")  # type: ignore[list-item]
-        with pytest.raises(ValueError, match="different biLM, text or layer"):
-            build_index(elmo, SENTENCES, tmp_path / "index", layers=(0,))
+    def test_another_text_another_layer_and_a_second_writer_are_refused(self, elmo, interrupted):
+        for changed in ({"sentences": SENTENCES[1:]}, {"layers": (0,)}):
+            with pytest.raises(ValueError, match="a different job"):
+                build_index(elmo, **{"sentences": SENTENCES, "folder": interrupted, **self.OPTIONS, **changed})
+        with locked(interrupted.with_name("index.parts")), pytest.raises(BlockingIOError, match="index"):
+            build_index(elmo, SENTENCES, interrupted, **self.OPTIONS)
         with pytest.raises(FileNotFoundError, match="index"):
-            NeighborIndex(tmp_path / "index", elmo)
+            NeighborIndex(interrupted, elmo)
+
+
+def _interrupt(*args: object, **kwargs: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_word_is_marked_by_brackets():
