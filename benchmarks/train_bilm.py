@@ -20,7 +20,7 @@ from bilm import SIZES
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import BYTES, NumberedWords
-from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
+from elmo_tasks.bilm.process import keep_freed_memory
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.text.lines import numbered_lines

@@ -201,10 +201,9 @@ def _written(
         return
     from torch import get_num_threads  # It counts the cores that this process may use.
 
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, get_num_threads() // (workers or 1))))
-    # Spawned, because a process forked from one with torch threads can hang. Only this process handles Ctrl-C.
-    ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    with multiprocessing.get_context("spawn").Pool(workers, *ignore_interrupts) as pool:
+    n_threads = None if "OMP_NUM_THREADS" in os.environ else max(1, get_num_threads() // (workers or 1))
+    # Spawned, because a process forked from one with torch threads can hang.
+    with multiprocessing.get_context("spawn").Pool(workers, _start_worker, (n_threads,)) as pool:
         processes = multiprocessing.active_children()
         done = pool.imap(write, parts)
         while True:
@@ -218,6 +217,15 @@ def _written(
                     raise RuntimeError(
                         "a worker was killed, possibly for its memory: the same command continues"
                     ) from None
+
+
+def _start_worker(n_threads: int | None) -> None:
+    from torch import set_num_threads
+
+    # Only the process that has started this one handles Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if n_threads is not None:
+        set_num_threads(n_threads)
 
 
 def _written_on_ray(

@@ -6,12 +6,15 @@ import allennlp.commands.train
 import allennlp.common.params
 import allennlp.training.gradient_descent_trainer
 from allennlp.common import Params
+from allennlp.models import Model
 
 from allennlp_today.import_hooks import replaces
 from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
+from elmo_tasks.bilm.process import keep_freed_memory, limit_kernel_caches
 
 __all__ = ["commands", "data", "metrics", "models", "modules", "predictors", "trainer"]
 
+limit_kernel_caches()
 allennlp.common.params.evaluate_file = configs.evaluate_file
 # A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.
 defaults = allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS
@@ -21,4 +24,11 @@ allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (*defaults, train
 @replaces(allennlp.commands.train, "train_model")
 def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
     configs.check_data(params)
+    if _trains_a_bilm(params):
+        keep_freed_memory()
     return original(params, *args, **kwargs)
+
+
+def _trains_a_bilm(params: Params) -> bool:
+    kind = params.as_dict(quiet=True).get("model", {}).get("type")
+    return kind in Model.list_available() and issubclass(Model.by_name(kind), models.BilmLanguageModel)

@@ -1,6 +1,5 @@
 """The bidirectional language model, which computes the layers of each word in a sentence."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from os import PathLike
@@ -23,14 +22,12 @@ from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packing import PackedSentences, mask_of, on_device, pack_sentences
+from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.bilm.weights import write_weights
 
 __all__ = ["Bilm", "Precision"]
 
 Inputs = torch.Tensor | Sequence[Sequence[str]] | NumberedWords
-
-# The process that has imported this module; of a forked process that has used a biLM, its own.
-_process = os.getpid()
 
 
 class Bilm(nn.Module):
@@ -57,7 +54,7 @@ class Bilm(nn.Module):
 
     def __init__(self, options: BilmOptions, *, stateful: bool = False, precision: Precision = "float32") -> None:
         super().__init__()
-        _use_one_thread_if_forked()
+        use_one_thread_after_fork()
         if precision not in get_args(Precision):
             raise ValueError(f"expected the precision {', '.join(get_args(Precision))}, got {precision!r}")
         self.options = options
@@ -195,7 +192,7 @@ class Bilm(nn.Module):
         The ids of distinct words, including the two boundaries; for each word of the batch and the boundaries, its row
         there; and the mask, of shape `(batch_size, timesteps)`.
         """
-        _use_one_thread_if_forked()
+        use_one_thread_after_fork()
         if isinstance(inputs, torch.Tensor):
             is_word = mask_of(inputs, self.word_rows)
             # Shape: (n_words, width)
@@ -263,11 +260,3 @@ class Bilm(nn.Module):
         if is_trained and torch.is_autocast_enabled(device):
             return torch.get_autocast_dtype(device)
         return {"bf16": torch.bfloat16, "int8": torch.int8}.get(precision, parameter.dtype)
-
-
-def _use_one_thread_if_forked() -> None:
-    """Without it, a forked process would hang in GNU's OpenMP if its parent has used several threads."""
-    global _process
-    if _process != os.getpid():
-        torch.set_num_threads(1)
-        _process = os.getpid()

@@ -1,20 +1,47 @@
-"""Memory that is freed and needed again in every step of a training."""
+"""
+Settings of the whole process. Commands change them, classes do not, with one exception: a biLM in a forked process.
+"""
 
 import ctypes
+import os
 import sys
 
-__all__ = ["keep_freed_memory"]
+import torch
+
+__all__ = ["keep_freed_memory", "limit_kernel_caches", "use_one_thread_after_fork"]
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+# The process that has imported this module; of a forked process that has used a biLM, its own.
+_process = os.getpid()
 
 
 def keep_freed_memory() -> None:
     """
-    Makes this process keep the memory that it frees, for its next arrays. By default, glibc returns large arrays to the
-    kernel, which clears their pages again at the next step. No effect on other C libraries.
+    For commands that train a biLM: this process keeps the memory that it frees, for its next arrays. By default, glibc
+    returns large arrays to the kernel, which clears their pages again at the next step. No effect on other C libraries.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(_M_MMAP_MAX, 0)
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+def limit_kernel_caches() -> None:
+    """
+    For commands, before the first product: oneDNN compiles a kernel of up to half a megabyte for each number of rows.
+    It would keep 1,024 of them, and so would torch; now both keep 256, if the environment has no other numbers.
+    """
+    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(variable, "256")
+
+
+def use_one_thread_after_fork() -> None:
+    """
+    What `Bilm` calls when it is made and when it runs: the first call in a forked process sets torch's number of
+    threads to one. Otherwise, the process would hang in GNU's OpenMP if its parent has used several threads.
+    """
+    global _process
+    if _process != os.getpid():
+        torch.set_num_threads(1)
+        _process = os.getpid()

@@ -13,7 +13,6 @@ from torch.nn.functional import batch_norm, layer_norm, mse_loss
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
-from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
 from elmo_tasks.bilm.kernels.precision import precision_of_training
 from elmo_tasks.bilm.packing import on_device
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
@@ -71,7 +70,6 @@ class BilmLanguageModel(Model):
     ) -> None:
         # `kwargs` has `regularizer` and the other parameters of `Model`, from the config.
         super().__init__(vocab, **kwargs)
-        keep_freed_memory()
         words = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout

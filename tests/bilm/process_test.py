@@ -6,7 +6,7 @@ import pytest
 SCRIPT = """
 import resource
 import torch
-from elmo_tasks.bilm.kernels.freed_memory import keep_freed_memory
+from elmo_tasks.bilm.process import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -6,7 +6,6 @@ are in this file. They are tested once per process, and replaced by `torch.nn.fu
 """
 
 import logging
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -89,10 +88,6 @@ def _int8_kernel() -> Callable[[torch.Tensor, torch.Tensor], _Int8Products] | No
 @cache
 def _is_usable(dtype: torch.dtype, int8_kernel: Any = None) -> bool:
     """Whether a library's products are correct in this type: any torch release may change the operators."""
-    # oneDNN compiles a kernel of up to half a megabyte for each number of rows. It would keep 1,024 of them, and so
-    # would torch.
-    for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(variable, "256")
     try:
         # oneDNN rejects bfloat16 on old CPUs; torch itself accepts it, but is slow.
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
