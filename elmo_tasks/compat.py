@@ -12,6 +12,8 @@ from typing import Any
 __all__ = ["MODULES", "NAMES", "find_old_modules", "install", "renamed"]
 
 MODULES: dict[str, tuple[str, ...]] = {
+    "bilm.digest": ("bilm.weights",),
+    "bilm.kernels.freed_memory": ("bilm.process",),
     "bilm.kernels.frozen": ("bilm.frozen_value",),
     "bilm.lstm.recurrence": ("bilm.lstm.bidirectional_layer",),
     "bilm.lstm.steps": ("bilm.lstm.cell",),
@@ -22,6 +24,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "modules.span_ranking": ("models.span_ranking",),
     "modules.squad_attention": ("models.squad_attention",),
     "spacy_tasks": ("spacy.tasks",),
+    "text.bytes": ("text.lines",),
     "training": ("trainer", "metrics"),
     "training.callbacks": ("trainer.callbacks",),
     "training.frozen_once_checkpointer": ("trainer.frozen_once_checkpointer",),

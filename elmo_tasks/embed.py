@@ -169,7 +169,7 @@ def _sentences(text: Path, options: EmbedOptions) -> Iterator[_Sentence]:
 
 def _settings(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]:
     """Everything that the vectors depend on, as JSON."""
-    from elmo_tasks.bilm.digest import weights_digest
+    from elmo_tasks.bilm.weights import weights_digest
 
     weights = weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
     values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.analysis.static_vectors import unit
-from elmo_tasks.bilm.digest import weights_digest
+from elmo_tasks.bilm.weights import weights_digest
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import read_json, text_digest, write_json
 from elmo_tasks.jobs import Job, Part

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from elmo_tasks.text import TREEBANK_WORDS
-from elmo_tasks.text.bytes import opened
-from elmo_tasks.text.lines import located, numbered_lines
+from elmo_tasks.text.lines import located, numbered_lines, opened
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 

@@ -111,7 +111,7 @@ def _check_output(ending: str, tasks: dict[str, "TrainedTask"], kept: set[str]) 
 
 
 def _model_digest(task: "TrainedTask") -> str:
-    from elmo_tasks.bilm.digest import weights_digest
+    from elmo_tasks.bilm.weights import weights_digest
 
     model = task.predictor._model
     return weights_digest(type(model).__name__, model.state_dict()).hex()

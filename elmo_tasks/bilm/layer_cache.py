@@ -18,10 +18,10 @@ import numpy as np
 import torch
 
 from elmo_tasks.bilm.bilm import Bilm
-from elmo_tasks.bilm.digest import weights_digest
 from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import mask_of
+from elmo_tasks.bilm.weights import weights_digest
 from elmo_tasks.version import __version__
 
 __all__ = ["CachedBilm", "LayerCache"]

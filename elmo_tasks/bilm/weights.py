@@ -5,6 +5,7 @@ The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds them and a word
 parameter's key in the file and the difference between its layout there and ours.
 """
 
+import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +23,7 @@ from elmo_tasks.bilm.characters import N_CHARACTER_IDS
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = ["read_arrays", "read_softmax", "read_weights", "weight_names", "write_weights"]
+__all__ = ["read_arrays", "read_softmax", "read_weights", "weight_names", "weights_digest", "write_weights"]
 
 _SAFETENSORS = ".safetensors"
 _OF_BILM = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
@@ -217,3 +218,15 @@ def write_weights(
 
 def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dtype) -> np.ndarray:
     return name.layout.to_file(state[name.parameter].detach().cpu().to(dtype).numpy())
+
+
+def weights_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
+    """
+    A 32-byte digest of the options and of the name, type, shape and values of each weight, by which an index, a job or
+    a cache recognises the weights that it was made with.
+    """
+    digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
+    for name, weight in sorted(weights.items()):
+        digest.update(repr((name, weight.dtype, tuple(weight.shape))).encode())
+        digest.update(weight.detach().cpu().flatten().view(torch.uint8).numpy().data)
+    return digest.digest()

@@ -1,4 +1,4 @@
-"""From bytes to words, in this order: `bytes`, `lines`, `normal`, `words`, `sentences`; `formats` reads files."""
+"""From bytes to words, in this order: `lines`, `normal`, `words`, `sentences`; `formats` reads files."""
 
 from elmo_tasks.text.normal import in_nfc, readable
 from elmo_tasks.text.sentences import (
