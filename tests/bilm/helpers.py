@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from torch.nn.utils.rnn import pad_sequence
 
 from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.bilm.plain import PlainBilm, log_likelihood
 
 SMALL = BilmOptions(
     cell_dim=8,
@@ -39,44 +41,28 @@ def save(bilm: Bilm, folder: str | Path, **kwargs: torch.dtype) -> tuple[str, st
     return options_file, weight_file
 
 
-def lstm_by_the_formula(
-    inputs: np.ndarray,
-    kernel: np.ndarray,
-    bias: np.ndarray,
-    projection: np.ndarray,
-    clips: tuple[float | None, float | None],
-    before: tuple[np.ndarray | float, np.ndarray | float] = (0.0, 0.0),
-) -> tuple[np.ndarray, np.ndarray]:
-    """Word by word, by the docstring of `ProjectedLstm`: all outputs, and the memory after `before` and the words."""
-    cell_clip, projection_clip = (np.inf if clip is None else clip for clip in clips)
-    output, memory = (np.zeros(n) + values for n, values in zip(projection.shape[::-1], before, strict=True))
-    outputs = []
-    for word in inputs:
-        i, g, f, o = np.split(np.concatenate([word, output]) @ kernel + bias, 4)
-        i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f + 1, o))
-        memory = np.clip(f * memory + i * np.tanh(g), -cell_clip, cell_clip)
-        output = np.clip((o * np.tanh(memory)) @ projection, -projection_clip, projection_clip)
-        outputs.append(output)
-    return np.stack(outputs), memory
+def plain_of(bilm: Bilm) -> PlainBilm:
+    """The plain model with the same weights, in the same type."""
+    plain = PlainBilm(bilm.options).to(next(bilm.parameters()).dtype)
+    plain.load_state_dict(bilm.state_dict())
+    return plain
 
 
-def likelihoods_by_the_formula(
+def plain_layers(plain: PlainBilm, sentences: list[list[str]]) -> tuple[torch.Tensor, ...]:
+    """The layers of a batch, in the form of `BilmOutput.layers`."""
+    # Shape: (n_words, n_layers, dim), each
+    each = [plain(sentence)[:, 1:-1].transpose(0, 1) for sentence in sentences]
+    return pad_sequence(each, batch_first=True).unbind(2)
+
+
+def plain_likelihoods(
     bilm: Bilm, softmax: tuple[torch.Tensor, torch.Tensor], numbers: dict[str, int], sentence: list[str]
-) -> tuple[float, float]:
-    """
-    The log-likelihood of a sentence in each direction, by weight and bias of a softmax over the words of `numbers`. The
-    first word is predicted from only the boundary, with the vector of an empty sentence.
-    """
-    weight, bias = (tensor.double() for tensor in softmax)
-    words, dim = [numbers.get(word, numbers["<UNK>"]) for word in sentence], bilm.options.projection_dim
+) -> list[float]:
+    """The log-likelihood of a sentence, forward and backward, by a softmax over the words of `numbers`."""
+    words = torch.tensor([numbers.get(word, numbers["<UNK>"]) for word in ["<S>", *sentence, "</S>"]])
     with torch.no_grad():
-        top, alone = bilm([sentence]).layers[-1][0], bilm.contexts([[]]).hidden
-    forward = zip([alone[0, 0], *top[:, :dim]], [*words, numbers["</S>"]], strict=True)
-    backward = zip([*top[:, dim:], alone[1, 0]], [numbers["<S>"], *words], strict=True)
-    sums = []
-    for pairs in (forward, backward):
-        sums.append(sum(float((weight @ each.double() + bias).log_softmax(0)[word]) for each, word in pairs))
-    return sums[0], sums[1]
+        top = plain_of(bilm).double()(sentence)[-1]
+        return log_likelihood(top, words, *(each.double() for each in softmax)).tolist()
 
 
 def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
