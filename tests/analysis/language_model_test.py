@@ -8,7 +8,7 @@ import torch
 from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
-from tests.bilm.helpers import SMALL, likelihoods_by_the_formula, random_bilm
+from tests.bilm.helpers import SMALL, plain_likelihoods, random_bilm
 
 # Unlike in our word lists, the special words do not come first.
 WORDS = ["the", "<UNK>", "cat", "</S>", "sat", "<S>", "."]
@@ -35,7 +35,7 @@ class TestLanguageModel:
             softmax = tuple(torch.from_numpy(file[f"softmax/{name}"][...]) for name in "Wb")
         numbers = {word: number for number, word in enumerate(WORDS)}
         for score, sentence in zip(scores, SENTENCES, strict=True):
-            expected = likelihoods_by_the_formula(random_bilm(), softmax, numbers, sentence)
+            expected = plain_likelihoods(random_bilm(), softmax, numbers, sentence)
             assert (score.forward, score.backward) == pytest.approx(expected, rel=1e-5)
 
     def test_batches_do_not_matter(self, folder):

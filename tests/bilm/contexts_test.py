@@ -6,10 +6,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.outputs import BilmContexts
-from tests.bilm.helpers import SMALL, batches, lstm_by_the_formula, random_bilm
+from tests.bilm.helpers import SMALL, batches, plain_of, random_bilm
 
 DIM = SMALL.projection_dim
 BATCH = [["The", "cat", "sat", "."], [], ["cat", "The", "cat"], ["x" * 60]]
@@ -66,31 +64,20 @@ class TestContexts:
         """The residual connection adds the input after dropout."""
         options = dataclasses.replace(SMALL, residual=residual)
         bilm = random_bilm(options)
-        drop = torch.nn.functional.dropout
+        plain, drop = plain_of(bilm).requires_grad_(False), torch.nn.functional.dropout
+
+        def lstms(layer: int, inputs: torch.Tensor) -> torch.Tensor:
+            each = zip((plain.forward_layers[layer], plain.backward_layers[layer]), inputs, strict=True)
+            return torch.stack([lstm(steps)[0] for lstm, steps in each])
+
         # Shape: (4, projection_dim)
-        vectors = bilm.character_encoder(sentence_ids(["a", "b"]))
+        vectors = plain(["a", "b"])[0, :, :DIM]
         torch.manual_seed(3)
         contexts = bilm.contexts([["a", "b"]], dropout=0.5)
         torch.manual_seed(3)
         # Shape: (2, 4, projection_dim)
         current = drop(torch.stack([vectors, vectors.flip(0)]), 0.5)
-        current = drop(lstm(bilm, 0, current), 0.5)
-        current = lstm(bilm, 1, current) + (current if residual else 0.0)
+        current = drop(lstms(0, current), 0.5)
+        current = lstms(1, current) + (current if residual else 0.0)
         torch.testing.assert_close(contexts.hidden, drop(current[:, :3], 0.5), rtol=0, atol=1e-6)
         assert contexts.targets.tolist() == [[0, 1, 3], [1, 0, 2]]
-
-
-def sentence_ids(words: list[str]) -> torch.Tensor:
-    """The character ids of a sentence with its boundaries, of shape `(n_words + 2, 50)`."""
-    begin, end = BYTES.batch([BYTES.boundaries])[0]
-    return torch.cat([begin[None], BYTES.batch([words])[0], end[None]])
-
-
-def lstm(bilm: Bilm, layer: int, inputs: torch.Tensor) -> torch.Tensor:
-    """A layer over one sentence in each direction."""
-    outputs = []
-    for module, steps in zip((bilm.forward_layers[layer], bilm.backward_layers[layer]), inputs, strict=True):
-        parameters = (weight.numpy() for weight in (steps, module.kernel, module.bias, module.projection))
-        output, _ = lstm_by_the_formula(*parameters, (SMALL.cell_clip, SMALL.projection_clip))
-        outputs.append(torch.from_numpy(output).float())
-    return torch.stack(outputs)

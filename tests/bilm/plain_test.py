@@ -96,6 +96,7 @@ class TestTheFastBilmEqualsIt:
     @pytest.mark.parametrize("dtype", TOLERANCES)
     def test_in_training(self, dtype):
         """Each word of the batch has a number of its own in the softmax; the last two are the boundaries."""
+        torch.manual_seed(0)
         bilm, n_words = random_bilm().to(dtype).requires_grad_(), sum(map(len, BATCH))
         softmax = LmSoftmax(n_words + 2, SMALL.projection_dim).to(dtype)
         plain, (weight, bias) = (
@@ -119,14 +120,14 @@ class TestTheFastBilmEqualsIt:
             (fast_loss, [*bilm.parameters(), *softmax.parameters()]),
             (plain_loss, [*plain.parameters(), weight, bias]),
         ):
-            optimizer = torch.optim.SGD(parameters, lr=0.01)
+            optimizer = torch.optim.SGD(parameters, lr=0.05)
             for _ in range(3):
                 optimizer.zero_grad()
                 losses.append(loss())
                 losses[-1].backward()
                 optimizer.step()
         tolerance = TOLERANCES[dtype][0]
-        assert losses[2] < 0.99 * losses[0]
+        assert losses[2] < 0.9 * losses[0]
         torch.testing.assert_close(losses[:3], losses[3:], rtol=tolerance, atol=0)
         for (name, parameter), expected in zip(bilm.named_parameters(), plain.parameters(), strict=True):
             torch.testing.assert_close(parameter, expected, rtol=0, atol=tolerance, msg=name)

@@ -15,7 +15,7 @@ from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary, TransformerInd
 from elmo_tasks.data.lm_data_loader import batch_tensors
 from elmo_tasks.models import BilmLanguageModel, DistilledLanguageModel
 from elmo_tasks.modules import PretrainedTransformer
-from tests.bilm.helpers import likelihoods_by_the_formula
+from tests.bilm.helpers import plain_likelihoods
 
 OPTIONS = BilmOptions(
     cell_dim=12,
@@ -61,7 +61,7 @@ class TestLossInEvaluation:
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
         softmax, numbers = model.softmax.state_dict(), vocab.get_token_to_index_vocabulary("lm")
-        of_sentence = partial(likelihoods_by_the_formula, model.bilm, (softmax["weight"], softmax["bias"]), numbers)
+        of_sentence = partial(plain_likelihoods, model.bilm, (softmax["weight"], softmax["bias"]), numbers)
         expected = torch.tensor([of_sentence(sentence.split()) for sentence in SENTENCES])
         n_predictions = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
         assert output["loss"].item() == pytest.approx(-expected.sum().item() / (2 * n_predictions), rel=1e-5)
