@@ -65,7 +65,7 @@ class CharacterCnn(nn.Module):
 class Lstm(nn.Module):
     """
     Section 3.4: one layer in one direction. The output of `cell_dim` units is projected to `projection_dim`, which is
-    also what the next step reads (Sak et al. 2014). The two clips are bilm-tf's; the paper does not mention them.
+    also what the next step reads (Sak et al. 2014). The clips and the forget gate's 1 are those of bilm-tf.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -144,7 +144,7 @@ def log_likelihood(top: torch.Tensor, numbers: torch.Tensor, weight: torch.Tenso
 
 def scalar_mix(layers: torch.Tensor, weights: torch.Tensor, gamma: torch.Tensor | float = 1.0) -> torch.Tensor:
     """
-    Section 3.2, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. A task trains `gamma` and `w`, one per layer.
-    Shape `(n_layers + 1, ..., dim)` to `(..., dim)`.
+    Section 3.2, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. A task trains `gamma` and one `w_j` per
+    layer. Shape `(n_layers + 1, ..., dim)` to `(..., dim)`.
     """
     return gamma * torch.einsum("j,j...->...", weights.softmax(0), layers)

@@ -99,10 +99,8 @@ class TestTheFastBilmEqualsIt:
         torch.manual_seed(0)
         bilm, n_words = random_bilm().to(dtype).requires_grad_(), sum(map(len, BATCH))
         softmax = LmSoftmax(n_words + 2, SMALL.projection_dim).to(dtype)
-        plain, (weight, bias) = (
-            plain_of(bilm),
-            (each.detach().clone().requires_grad_() for each in softmax.parameters()),
-        )
+        plain = plain_of(bilm)
+        weight, bias = (each.detach().clone().requires_grad_() for each in softmax.parameters())
         numbers = torch.arange(n_words).split([len(sentence) for sentence in BATCH])
         ends = torch.tensor([n_words]), torch.tensor([n_words + 1])
 
