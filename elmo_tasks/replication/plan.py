@@ -6,12 +6,15 @@ import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from allennlp.common.params import with_overrides
 
 from elmo_tasks.configs import config_variables, evaluate_file, strings_of
+from elmo_tasks.data.dataset_readers.snli_reader import labelled_pairs
+from elmo_tasks.data.dataset_readers.srl_reader import annotated_sentences
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest, text_digest
 from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
@@ -21,9 +24,20 @@ from elmo_tasks.vectors.pretrained import pretrained_files
 __all__ = ["Plan", "Run", "digest_of", "size_of", "write_subset"]
 
 _SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
-_Key = tuple[str, str, int, int | None]
-# The columns of a CoNLL-2012 line in a sentence without a predicate.
-_COLUMNS_WITHOUT_PREDICATE = 12
+
+
+class _Key(NamedTuple):
+    """What identifies a run in its plan."""
+
+    task: str
+    variant: str
+    seed: int
+    # None for the whole training set.
+    size: int | None
+
+
+# A task and a variant.
+_Call = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -83,97 +97,100 @@ class Plan:
     ) -> None:
         path = Path(name) if name.endswith(".jsonnet") else TRAINING_CONFIGS / f"{name}.jsonnet"
         content = json.loads(evaluate_file(str(path), {}))
-        given = {"DATA": data, "BILM": bilm or content.get("bilm"), "GLOVE": content.get("glove")}
-        given = {f"ELMO_TASKS_{key}": value for key, value in given.items() if value}
-        # Only the paper's plan, which names no data, may be tried on the included sample data.
-        default = {} if path.stem == "paper" else {"ELMO_TASKS_DATA": "data"}
-        set_in_environment = {key: value for key, value in os.environ.items() if value}
-        self.has_small_data = "ELMO_TASKS_DATA" not in {**default, **set_in_environment, **given}
-        self.variables = config_variables({**default, **set_in_environment, **given})
+        chosen = {"DATA": data, "BILM": bilm or content.get("bilm"), "GLOVE": content.get("glove")}
+        environment = dict(os.environ)
+        environment |= {f"ELMO_TASKS_{name}": value for name, value in chosen.items() if value}
+        if path.stem != "paper" and not environment.get("ELMO_TASKS_DATA"):
+            # Only the paper's plan, which names no data, may be tried on the included sample data.
+            environment["ELMO_TASKS_DATA"] = "data"
+        self.has_small_data = not environment.get("ELMO_TASKS_DATA")
+        self.bilm = environment.get("ELMO_TASKS_BILM") or DEFAULT_BILM
+        self.variables = config_variables(environment)
         self.variables["ELMO_TASKS_BILM"] = str(pretrained_files(self.variables["ELMO_TASKS_BILM"])[0].parent)
-        self.bilm = given.get("ELMO_TASKS_BILM") or os.environ.get("ELMO_TASKS_BILM") or DEFAULT_BILM
         self.results = results.absolute()
-        self.tasks: dict[str, dict[str, Any]] = {task["task"]: task for task in content["tasks"]}
+        self.tasks: dict[str, dict[str, Any]] = {
+            task["task"]: {"arguments": {}, "overrides": {}, "sizes": [], **task} for task in content["tasks"]
+        }
+        self._evaluated: dict[_Call, str] = {}
         for task_name, task in self.tasks.items():
             for changed in ((changes or {}).get("", {}), (changes or {}).get(task_name, {})):
                 for key, value in changed.items():
-                    task[key] = {**task.get(key, {}), **value}
+                    task[key] = {**task[key], **value}
             if seeds is not None:
                 task["seeds"] = dict.fromkeys(task["seeds"], seeds)
 
     def runs(self, exhibits: Collection[str], tasks: Collection[str] | None = None) -> list[Run]:
         """Each run once. Table 1 and the first seeds come first, so useful results are ready early."""
-        ranks: dict[_Key, int] = {}
-        calls: dict[tuple[str, str], dict[str, Any]] = {}
-        for exhibit in exhibits:
-            later = exhibit not in ("table 1", "figure 2")
-            for name in (name for name in self.tasks if name in TABLES[exhibit] and name in (tasks or self.tasks)):
-                seeds = self.tasks[name]["seeds"]
-                of_sizes: dict[int | None, int] = {None: seeds.get(exhibit, 0)}
-                if exhibit == "figure 1" and of_sizes[None]:
-                    of_sizes |= dict.fromkeys(self._sizes(name), of_sizes[None])
-                    # The points for the whole training set are the runs of Table 1.
-                    of_sizes[None] = max(of_sizes[None], seeds.get("table 1", 0))
-                for variant, arguments in variants_of(exhibit, name).items() if of_sizes[None] else ():
-                    calls[name, variant] = arguments
-                    for size, n_seeds in of_sizes.items():
-                        for seed in range(1, n_seeds + 1):
-                            key = (name, variant, seed, size)
-                            ranks[key] = min(ranks.get(key, seed + later), seed + later)
+        exhibited = {
+            (exhibit, name): variants_of(exhibit, name)
+            for exhibit, name in product(exhibits, self.tasks)
+            if name in TABLES[exhibit] and name in (tasks or self.tasks) and self.tasks[name]["seeds"].get(exhibit)
+        }
+        calls: dict[_Call, dict[str, Any]] = {}
+        for (_, name), variants in exhibited.items():
+            calls |= {(name, variant): arguments for variant, arguments in variants.items()}
         configs = self._configs(calls)
-        return [self._run(key, configs[key[:2]]) for key in sorted(ranks, key=lambda key: ranks[key])]
 
-    def _sizes(self, name: str) -> list[int]:
-        """The sizes of subsets for Figure 1 that are smaller than the whole training set."""
-        source = Path(json.loads(self._configs({(name, ""): {}})[name, ""])["train_data_path"])
-        total = size_of(source)
-        return [size for size in self.tasks[name].get("sizes", []) if total is None or size < total]
+        ranks: dict[_Key, int] = {}
+        for (exhibit, name), variants in exhibited.items():
+            delay = 0 if exhibit in ("table 1", "figure 2") else 1
+            for variant in variants:
+                for size, n_seeds in self._seeds(exhibit, name, configs[name, variant]).items():
+                    for seed in range(1, n_seeds + 1):
+                        key = _Key(name, variant, seed, size)
+                        ranks[key] = min(ranks.get(key, seed + delay), seed + delay)
+        return [self._run(key, configs[key.task, key.variant]) for key in sorted(ranks, key=lambda key: ranks[key])]
 
-    def _configs(self, calls: dict[tuple[str, str], dict[str, Any]]) -> dict[tuple[str, str], str]:
+    def _seeds(self, exhibit: str, name: str, config: str) -> dict[int | None, int]:
+        """The number of seeds for each size of the training set; `None` is the whole set."""
+        seeds = self.tasks[name]["seeds"]
+        if exhibit != "figure 1":
+            return {None: seeds[exhibit]}
+        total = size_of(Path(json.loads(config)["train_data_path"]))
+        sizes = [size for size in self.tasks[name]["sizes"] if total is None or size < total]
+        # The points for the whole training set are the runs of Table 1.
+        return {None: max(seeds[exhibit], seeds.get("table 1", 0)), **dict.fromkeys(sizes, seeds[exhibit])}
+
+    def _configs(self, calls: dict[_Call, dict[str, Any]]) -> dict[_Call, str]:
         """The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's library again."""
-        parts = []
-        for (name, _), arguments in calls.items():
-            given = dict(self.tasks[name].get("arguments", {}))
-            for key, value in arguments.items():
-                # Merges `elmo` from both.
-                given[key] = {**given.get(key, {}), **value} if isinstance(value, dict) else value
-            template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{name}.libsonnet"))
-            parts.append(
-                f"(import {template})({', '.join(f'{key}={json.dumps(value)}' for key, value in given.items())})"
-            )
+        new = {call: arguments for call, arguments in calls.items() if call not in self._evaluated}
         with tempfile.NamedTemporaryFile("w", suffix=".jsonnet") as file:
-            file.write(f"[{', '.join(parts)}]")
+            file.write(f"[{', '.join(self._expression(name, arguments) for (name, _), arguments in new.items())}]")
             file.flush()
             evaluated = json.loads(evaluate_file(file.name, self.variables))
-        configs = {}
-        for call, config in zip(calls, evaluated, strict=True):
-            overridden = with_overrides(config, self.tasks[call[0]].get("overrides", {}))
-            configs[call] = json.dumps({**overridden, "evaluate_on_test": True})
-        return configs
+        for call, config in zip(new, evaluated, strict=True):
+            overridden = with_overrides(config, self.tasks[call[0]]["overrides"])
+            self._evaluated[call] = json.dumps({**overridden, "evaluate_on_test": True})
+        return self._evaluated
+
+    def _expression(self, name: str, arguments: dict[str, Any]) -> str:
+        """The call of a task's template in Jsonnet, with the arguments of the plan and of a variant."""
+        given = dict(self.tasks[name]["arguments"])
+        for key, value in arguments.items():
+            # Merges `elmo` from both.
+            given[key] = {**given.get(key, {}), **value} if isinstance(value, dict) else value
+        template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{name}.libsonnet"))
+        return f"(import {template})({', '.join(f'{key}={json.dumps(value)}' for key, value in given.items())})"
 
     def _run(self, key: _Key, text: str) -> Run:
-        name, variant, seed, size = key
-        task = self.tasks[name]
-        part = "" if size is None else f"-{size}"
-        config = json.loads(text)
+        task, config = self.tasks[key.task], json.loads(text)
+        inputs = self.inputs(config)
+        part = "" if key.size is None else f"-{key.size}"
         source = Path(config["train_data_path"])
-        if size is not None:
-            config["train_data_path"] = str(write_subset(source, size, self.results / "subsets"))
+        if key.size is not None:
+            config["train_data_path"] = str(write_subset(source, key.size, self.results / "subsets"))
         # Paths in the folders begin with the names of the folders.
         named = text
         for root, called in self._roots():
             named = named.replace(json.dumps(f"{root}/")[:-1], f'"{called}/')
         return Run(
-            name,
-            variant,
-            seed,
-            size,
-            folder=self.results / name / variant / f"{seed}{part}",
-            config={**config, **dict.fromkeys(_SEEDS, seed)},
-            settings={"data": task["data"], **{part: task.get(part, {}) for part in ("arguments", "overrides")}},
-            training_size=(size or size_of(source)) if name in TABLES["figure 1"] else None,
+            **key._asdict(),
+            folder=self.results / key.task / key.variant / f"{key.seed}{part}",
+            config={**config, **dict.fromkeys(_SEEDS, key.seed)},
+            settings={name: task[name] for name in ("data", "arguments", "overrides")},
+            training_size=(key.size or size_of(source)) if key.task in TABLES["figure 1"] else None,
             digest=text_digest(f"{named}{part}")[:16],
-            inputs=self.inputs(json.loads(text)),
+            inputs=inputs,
         )
 
     def inputs(self, config: Any) -> dict[str, str]:
@@ -195,7 +212,7 @@ class Plan:
             found.append("Data: the included sample data, to try things out. Do not compare with the paper.")
         for name in (name for name in self.tasks if name in tasks):
             task = self.tasks[name]
-            settings = {key: task[key] for key in ("arguments", "overrides") if task.get(key)}
+            settings = {key: task[key] for key in ("arguments", "overrides") if task[key]}
             found.append(
                 f"{TASKS[name].title}: {task['data']}" + (f"; `{json.dumps(settings)}`" if settings else "") + "."
             )
@@ -232,14 +249,8 @@ def write_subset(source: Path, size: int, folder: Path) -> Path:
 
 
 def _items(source: Path) -> list[str]:
-    """The lines of SNLI that have a label, or the sentences of CoNLL-2012's columns that have a predicate."""
+    """The pairs of SNLI that have a label, or the sentences of CoNLL-2012 that have a predicate, as text of a file."""
     if source.suffix == ".jsonl":
-        lines = source.read_text("utf-8").split("\n")
-        return [f"{line}\n" for line in lines if line.strip() and json.loads(line).get("gold_label") != "-"]
-    sentences = []
-    for file in sorted(source.rglob("*gold_conll")) if source.is_dir() else [source]:
-        for block in file.read_text("utf-8").split("\n\n"):
-            rows = [line for line in block.split("\n") if line.strip() and not line.startswith("#")]
-            if rows and len(rows[0].split()) > _COLUMNS_WITHOUT_PREDICATE:
-                sentences.append("\n".join(rows) + "\n\n")
-    return sentences
+        return [f"{json.dumps(pair)}\n" for _, pair in labelled_pairs(str(source))]
+    sentences = (rows for _, rows in annotated_sentences(str(source)))
+    return ["\n".join(" ".join(columns) for _, columns in rows) + "\n\n" for rows in sentences]

@@ -1,4 +1,5 @@
 import hashlib
+import json
 
 from allennlp.data import DatasetReader
 
@@ -10,13 +11,13 @@ SOURCES = {"snli": FIXTURES / "snli" / "train.jsonl", "srl": FIXTURES / "srl" / 
 
 class TestWriteSubset:
     def test_a_subset_is_chosen_by_digests_and_contained_in_larger_subsets(self, tmp_path):
-        lines = SOURCES["snli"].read_text().splitlines()
+        pairs = pairs_of(SOURCES["snli"])
         total = size_of(SOURCES["snli"])
-        small, large = (write_subset(SOURCES["snli"], size, tmp_path).read_text().splitlines() for size in (7, 20))
+        small, large = (pairs_of(write_subset(SOURCES["snli"], size, tmp_path)) for size in (7, 20))
         assert len(small) == 7 and len(large) == 20
-        assert [line for line in lines if line in small] == small and set(small) < set(large)
+        assert [pair for pair in pairs if pair in small] == small and all(pair in large for pair in small)
         first = min(range(total), key=lambda index: hashlib.sha256(str(index).encode()).digest())
-        labelled = [line for line in lines if '"gold_label": "-"' not in line]
+        labelled = [pair for pair in pairs if pair["gold_label"] != "-"]
         assert labelled[first] in small
 
     def test_sentences_of_a_folder_are_read_by_the_reader(self, environment, tmp_path):
@@ -27,3 +28,7 @@ class TestWriteSubset:
     def test_without_data_nothing_is_written(self, tmp_path):
         assert size_of(tmp_path / "train.jsonl") is None
         assert not write_subset(tmp_path / "train.jsonl", 3, tmp_path / "subsets").exists()
+
+
+def pairs_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]

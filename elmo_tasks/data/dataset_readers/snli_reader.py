@@ -10,14 +10,14 @@ from elmo_tasks.data.dataset_readers.task_reader import FileReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.files.json_files import json_lines
 
-__all__ = ["SnliReader"]
+__all__ = ["SnliReader", "labelled_pairs"]
 
 
 @DatasetReader.register("elmo_snli")
 class SnliReader(FileReader, AllenNlpSnliReader):
     """
     Like AllenNLP's `snli`, but with the `pairID` of a pair in its metadata, and with spaCy's rules as the tokenizer.
-    Pairs with the label `-`, on which the annotators did not agree, are skipped. For prediction, labels may be missing.
+    Pairs without a label are skipped: see `labelled_pairs`. For prediction, labels may be missing.
     """
 
     wanted = "pair"
@@ -26,9 +26,8 @@ class SnliReader(FileReader, AllenNlpSnliReader):
         super().__init__(tokenizer or SpacyBlankTokenizer(), **kwargs)
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[dict[str, Any]]]]:
-        for number, pair in json_lines(path):
-            if not self.reads_gold or pair.get("gold_label") != "-":
-                yield number, (pair,)
+        for number, pair in labelled_pairs(path) if self.reads_gold else json_lines(path):
+            yield number, (pair,)
 
     def instance_of(self, pair: dict[str, Any]) -> Instance:
         label = pair["gold_label"] if self.reads_gold else None
@@ -38,3 +37,8 @@ class SnliReader(FileReader, AllenNlpSnliReader):
         if "pairID" in pair:
             instance["metadata"].metadata["pairID"] = pair["pairID"]
         return instance
+
+
+def labelled_pairs(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The pairs of a file, each with its line number, except those with the label `-`: their annotators disagreed."""
+    return ((number, pair) for number, pair in json_lines(path) if pair.get("gold_label") != "-")

@@ -11,7 +11,7 @@ from allennlp.data.fields import SequenceLabelField
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields, word_of
 from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
 
-__all__ = ["SrlReader"]
+__all__ = ["SrlReader", "annotated_sentences"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,25 +39,16 @@ class SrlReader(TaskReader):
 
     def rows(self, path: str) -> Iterator[tuple[int | str, tuple[list[Token], list[int], list[str] | None]]]:
         n_without_predicate = 0
-        for file in sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]:
-            lines = lines_in(file, "CoNLL-2012", "CoNLL-2012", "words with tags", "a table")
-            for block in line_blocks(lines, lambda line: not line.strip() or line.startswith("#")):
-                rows = [(number, columns_of(line)) for number, line in block]
-                n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
-                for number, columns in rows:
-                    # If the coreference column is missing, the last predicate would be lost.
-                    if len(columns) != n_columns or _CELL.fullmatch(columns[-1]):
-                        expected = f"{n_columns} columns, the last of coreference"
-                        raise ValueError(f"expected {expected}, got {' '.join(columns)}: {file}, line {number}")
-                words = [Token(word_of(columns[_WORD])) for _, columns in rows]
-                for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
-                    indicator = _predicate(rows, column)
-                    if any(indicator):
-                        tags = _tags(file, rows, column) if self.reads_gold else None
-                        line = rows[0][0]
-                        yield line if file == path else f"{Path(file).name}, line {line}", (words, indicator, tags)
-                    else:
-                        n_without_predicate += 1
+        for file, rows in annotated_sentences(path):
+            words = [Token(word_of(columns[_WORD])) for _, columns in rows]
+            for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
+                indicator = _predicate(rows, column)
+                if any(indicator):
+                    tags = _tags(file, rows, column) if self.reads_gold else None
+                    line = rows[0][0]
+                    yield line if file == path else f"{Path(file).name}, line {line}", (words, indicator, tags)
+                else:
+                    n_without_predicate += 1
         if n_without_predicate:
             logger.warning("%s: skipped %d propositions without a predicate (V)", path, n_without_predicate)
 
@@ -78,6 +69,22 @@ class SrlReader(TaskReader):
             fields["tags"] = SpanTagsField(tags, text, prefixes="BI")
             metadata["gold_tags"] = list(tags)
         return Instance(fields)
+
+
+def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
+    """The sentences with columns of predicates in a file, or in the files of a folder: each with the file's path."""
+    for file in sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]:
+        lines = lines_in(file, "CoNLL-2012", "CoNLL-2012", "words with tags", "a table")
+        for block in line_blocks(lines, lambda line: not line.strip() or line.startswith("#")):
+            rows = [(number, columns_of(line)) for number, line in block]
+            n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
+            for number, columns in rows:
+                # If the coreference column is missing, the last predicate would be lost.
+                if len(columns) != n_columns or _CELL.fullmatch(columns[-1]):
+                    expected = f"{n_columns} columns, the last of coreference"
+                    raise ValueError(f"expected {expected}, got {' '.join(columns)}: {file}, line {number}")
+            if n_columns > _FIRST_PREDICATE + 1:
+                yield file, rows
 
 
 def _predicate(rows: list[_Row], column: int) -> list[int]:
