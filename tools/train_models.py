@@ -62,7 +62,7 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     from other_text import tags
 
     from elmo_tasks.predictors.json_lines_predictor import tokens_of
-    from elmo_tasks.replication.train import _surroundings
+    from elmo_tasks.replication.train import surroundings
 
     predictor: Any = Predictor.from_archive(load_archive(str(archive)))
     instances = list(predictor._dataset_reader.read(data))[:200]
@@ -86,7 +86,7 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
         "metrics": metrics,
         "words_per_second": round(n_words / seconds),
         "memory_mb": round(memory),
-        "machine": _surroundings()["machine"],
+        "machine": surroundings()["machine"],
         "predictions": predictions,
     }
 

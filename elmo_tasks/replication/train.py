@@ -13,11 +13,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -25,13 +25,28 @@ from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan, Run
 from elmo_tasks.trainer.callbacks import learned_mixes
+from elmo_tasks.version import __version__
 
-__all__ = ["finished", "measure_word_senses", "sort_out", "train_all", "word_senses"]
+__all__ = ["Sorted", "finished", "measure_word_senses", "sort_out", "surroundings", "train_all", "word_senses"]
+
+
+class Sorted(NamedTuple):
+    """The scores of finished runs, the runs that are not finished, and the problems with score files by run name."""
+
+    scores: list[dict[str, Any]]
+    missing: list[Run]
+    problems: dict[str, str]
 
 
 def finished(run: Run) -> dict[str, Any] | None:
-    """The scores of a run; `None` if it is not finished. Scores of a different config or data raise a `ValueError`."""
-    return _checked(run.file, {"config": run.digest, **run.inputs})
+    """
+    The scores of a run; `None` if it is not finished. Scores with different settings or data raise a `ValueError`, and
+    so do scores from a different config if the folder of their training is here. Published scores come without it.
+    """
+    expected = {**run.inputs, **{name: run.settings.get(name) for name in ("arguments", "overrides")}}
+    if (run.folder / "config.json").exists():
+        expected["config"] = run.digest
+    return _checked(run.file, expected)
 
 
 def word_senses(plan: Plan) -> dict[str, Any] | None:
@@ -39,32 +54,31 @@ def word_senses(plan: Plan) -> dict[str, Any] | None:
     return _checked(plan.results / "wsd.json", _word_sense_inputs(plan))
 
 
-def _checked(file: Path, digests: dict[str, str]) -> dict[str, Any] | None:
+def _checked(file: Path, expected: dict[str, Any]) -> dict[str, Any] | None:
     if not file.exists():
         return None
     scores: dict[str, Any] = read_json(file)
-    for name, digest in digests.items():
-        found = scores["digest"] if name == "config" else scores["inputs"].get(name)
-        if found != digest:
+    found = {"config": scores.get("digest"), **scores.get("settings", {}), **scores["inputs"]}
+    for name, value in expected.items():
+        if found.get(name) != value:
             advice = "move the file away, or name a different folder with --results"
-            raise ValueError(f"expected {name} {digest}, got {found}: {file}: {advice}")
+            raise ValueError(f"expected {name} {value}, got {found.get(name)}: {file}: {advice}")
     return scores
 
 
-def sort_out(runs: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Run], dict[str, str]]:
-    """The scores of finished runs, the runs that are not finished, and the problems with score files by run name."""
-    scores, missing, problems = [], [], {}
+def sort_out(runs: Iterable[Run]) -> Sorted:
+    found = Sorted([], [], {})
     for run in runs:
         try:
-            found = finished(run)
+            scores = finished(run)
         except (ValueError, KeyError) as error:
-            problems[run.name] = str(error)
+            found.problems[run.name] = str(error)
             continue
-        if found is None:
-            missing.append(run)
+        if scores is None:
+            found.missing.append(run)
         else:
-            scores.append(found)
-    return scores, missing, problems
+            found.scores.append(scores)
+    return found
 
 
 def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | None]]:
@@ -132,19 +146,21 @@ def _write_scores(run: Run, directory: Path, seconds: float) -> None:
         "settings": run.settings,
         "digest": run.digest,
         "inputs": run.inputs,
-        **_surroundings(),
+        **surroundings(),
         "seconds": round(seconds),
     }
     write_json(run.file, scores)
 
 
-def _surroundings() -> dict[str, Any]:
+def surroundings() -> dict[str, Any]:
+    """What computes here: the versions of the packages, the commit of a checkout, and the machine."""
     folder = Path(__file__).resolve().parent
     # An installed package may be inside an unrelated repository.
     is_checkout = (folder.parents[1] / ".git").exists()
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty=+changes", "--abbrev=12", "--exclude=*"]
     commit = subprocess.run(command, capture_output=True, text=True).stdout.strip() if is_checkout else None
-    versions = {name: version(name) for name in ("elmo_tasks", "allennlp", "torch")}
+    # The metadata of an editable installation may have an earlier version of this package.
+    versions = {"elmo_tasks": __version__, **{name: version(name) for name in ("allennlp", "torch")}}
     cpus = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text()) if sys.platform == "linux" else []
     machine = torch.cuda.get_device_name() if torch.cuda.is_available() else (cpus or [platform.machine()])[0]
     return {"versions": versions, "commit": commit or None, "machine": f"{machine}, {os.cpu_count()} cores"}
@@ -157,7 +173,7 @@ def measure_word_senses(plan: Plan) -> None:
     command = [sys.executable, "-m", "allennlp", "elmo-wsd", "--data", f"{plan.variables['ELMO_TASKS_DATA']}/wsd"]
     command += ["--bilm", plan.variables["ELMO_TASKS_BILM"], "--output-file", str(file)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    write_json(plan.results / "wsd.json", {**read_json(file), "inputs": _word_sense_inputs(plan), **_surroundings()})
+    write_json(plan.results / "wsd.json", {**read_json(file), "inputs": _word_sense_inputs(plan), **surroundings()})
     file.unlink()
 
 

@@ -43,8 +43,8 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Run]:
-    def make(seed: int = 1, digest: str = "digest", **inputs: str) -> Run:
-        settings = {"data": "SNLI", "arguments": {}, "overrides": {}}
+    def make(seed: int = 1, digest: str = "digest", hidden: int = 150, **inputs: str) -> Run:
+        settings = {"data": "SNLI", "arguments": {"hidden": hidden}, "overrides": {}}
         folder = tmp_path / "results" / "snli" / "both" / str(seed)
         return Run("snli", "both", seed, None, folder, {"random_seed": seed}, settings, 100, digest, inputs)
 

@@ -15,7 +15,6 @@ def open_plan(tmp_path, **arguments):
 
 class TestOpenPlan:
     def test_all_its_runs_are_published(self, environment):
-        """If only a key or a type in the configs was renamed, run `python tools/renew_digests.py`."""
         plan = open_plan(CHECKOUT / "results" / "open", bilm="small-open")
         scores, missing, problems = sort_out(plan.runs(list(TABLES)))
         assert len(scores) == 122 and not missing and not problems

@@ -3,16 +3,20 @@
 import fcntl
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from importlib.metadata import version
 
 import pytest
 import torch
 
 from elmo_tasks.replication.train import finished, train_all
+from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
 
 
@@ -26,6 +30,14 @@ class TestTrainAll:
         (mix,) = scores["mix"]
         assert mix["weights"] == pytest.approx(torch.tensor([0.0, 0.0, 1.0]).softmax(0).tolist()) and mix["gamma"] == 2
         assert json.loads((run.folder / "config.json").read_text()) == {"random_seed": 1}
+
+    def test_a_finished_run_names_its_code(self, stub, make_run):
+        run = make_run()
+        list(train_all([run]))
+        scores = json.loads(run.file.read_text())
+        versions = {"elmo_tasks": __version__, "allennlp": version("allennlp"), "torch": version("torch")}
+        assert scores["versions"] == versions
+        assert re.fullmatch(r"[0-9a-f]{12}(\+changes)?", scores["commit"])
 
     def test_an_interrupted_run_is_resumed(self, stub, make_run, tmp_path):
         run = make_run()
@@ -87,12 +99,22 @@ def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, nu
 
 
 class TestFinished:
-    @pytest.mark.parametrize(("change", "named"), [({"digest": "0"}, "config"), ({"data": "0"}, "data")])
-    def test_a_file_of_a_different_config_or_different_data_is_refused(self, stub, make_run, change, named):
+    @pytest.mark.parametrize(
+        ("change", "named"), [({"digest": "0"}, "config"), ({"data": "0"}, "data"), ({"hidden": 300}, "arguments")]
+    )
+    def test_scores_with_a_different_config_data_or_settings_are_refused(self, stub, make_run, change, named):
         list(train_all([make_run(data="1234")]))
         with pytest.raises(ValueError, match=named) as refused:
             finished(make_run(**{"data": "1234", **change}))
         assert str(make_run().file) in str(refused.value)
+
+    def test_published_scores_are_valid_in_a_different_spelling_of_the_config(self, stub, make_run):
+        run = make_run()
+        list(train_all([run]))
+        shutil.rmtree(run.folder)
+        assert finished(make_run(digest="0")) == finished(run)
+        with pytest.raises(ValueError, match="arguments"):
+            finished(make_run(hidden=300))
 
     def test_data_that_does_not_exist_here_is_not_compared(self, stub, make_run):
         list(train_all([make_run(data="1234")]))
