@@ -61,12 +61,13 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     from allennlp.predictors import Predictor
     from other_text import tags
 
-    from elmo_tasks.predictors.json_lines_predictor import tokens_of
+    from elmo_tasks.predictors.interpretation import texts_of
+    from elmo_tasks.predictors.task import tokens_of
     from elmo_tasks.replication.train import surroundings
 
     predictor: Any = Predictor.from_archive(load_archive(str(archive)))
     instances = list(predictor._dataset_reader.read(data))[:200]
-    n_words = sum(len(tokens_of(instance[name])) for instance in instances for name in predictor.texts)
+    n_words = sum(len(tokens_of(instance[name])) for instance in instances for name in texts_of(instances[0]))
     start = time.process_time()
     predictions = list(
         chain.from_iterable(

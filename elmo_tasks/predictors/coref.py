@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.json_lines_predictor import as_tokens, place_of, span_in, tokens_of
 from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.predictors.sentence import SentencePredictor
-from elmo_tasks.text import Word, as_words, located_sentences, pieces, sentences_of_words
+from elmo_tasks.predictors.task import as_tokens, place_of, span_in, text_in, tokens_of
+from elmo_tasks.text import Word, pieces, sentences_of_words
 
 __all__ = ["CorefPredictor", "resolved_text"]
 
@@ -56,8 +56,6 @@ class CorefPredictor(SentencePredictor):
         ("Mr. Darcy wrote a letter to Elizabeth. She read it twice before she could believe him.",),
     )
     shown_as = "chains"
-    example = '{"document": "Ann sang. She was tired."}'
-    keys: ClassVar[dict[str, str]] = {"text": "document"}
 
     @cached_property
     def _tagger(self) -> PosTagger:
@@ -68,26 +66,22 @@ class CorefPredictor(SentencePredictor):
 
     def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
         """The line of a text whose words and sentences are known."""
-        return [{"located": sentences}]
+        short: list[list[Word]] = []
+        for words in sentences:
+            # Sentences are padded to the longest.
+            short += [words[part.start : part.stop] for part in pieces([word.text for word in words])]
+        return [{"sentences": short}]
 
-    def parse(self, inputs: JsonDict) -> Any:
-        sentences: list[Any] = []
-        if "sentences" in inputs:
-            sentences = list(map(as_words, inputs["sentences"]))
-        else:
-            known = inputs.get("located")
-            for words in located_sentences(inputs["document"], self._language) if known is None else known:
-                # Sentences are padded to the longest.
-                sentences += [words[part.start : part.stop] for part in pieces([word.text for word in words])]
-        speakers = inputs.get("speakers")
+    def parse(self, line: JsonDict) -> Any:
+        (read,) = [line] if "sentences" in line else self.lines(text_in(line, "text"))
+        sentences, speakers = list(map(as_tokens, read["sentences"])), line.get("speakers")
         if speakers is not None:
             pairs = zip(speakers, sentences, strict=False)
             rows = [each if isinstance(each, list) else [each] * len(words) for each, words in pairs]
             if len(speakers) != len(sentences) or list(map(len, rows)) != list(map(len, sentences)):
                 raise ValueError(f"expected one speaker per sentence, or one per word, got {speakers}")
             speakers = rows
-        tokens = list(map(as_tokens, sentences))
-        return [self._dataset_reader.text_to_instance(tokens, speakers, genre=inputs.get("genre"))]
+        return [self._dataset_reader.text_to_instance(sentences, speakers, genre=line.get("genre"))]
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         output["document_name"] = output["document"]
@@ -106,11 +100,11 @@ class CorefPredictor(SentencePredictor):
             instances.append(copied)
         return instances
 
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        ((prediction,), (text,)) = predictions, texts
-        chains = [[span_in(text, place) for place in each] for each in prediction.get("places", ())]
-        mentions = [list(zip(*each, strict=True)) for each in zip(prediction["clusters"], chains, strict=True)]
-        resolved = resolved_text(text, prediction["sentences"], mentions, lambda sentences: self._tagger(sentences))
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+        ((output,), (text,)) = outputs, texts
+        chains = [[span_in(text, place) for place in each] for each in output.get("places", ())]
+        mentions = [list(zip(*each, strict=True)) for each in zip(output["clusters"], chains, strict=True)]
+        resolved = resolved_text(text, output["sentences"], mentions, lambda sentences: self._tagger(sentences))
         return {"chains": chains, "resolved": resolved}
 
     def coref_resolved(self, document: str) -> str:

@@ -2,17 +2,58 @@
 
 import copy
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
-from allennlp.data import Batch, Instance, Token
-from allennlp.data.fields import ListField, TextField
+from allennlp.data import Batch, Field, Instance, Token
+from allennlp.data.fields import LabelField, ListField, SequenceLabelField, TextField
 from allennlp.interpret.attackers import Attacker, Hotflip
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import move_to_device
+from allennlp.predictors import Predictor
 
-__all__ = ["EmbeddedWords", "WordHotflip"]
+__all__ = ["EmbeddedWords", "InterpretablePredictor", "WordHotflip", "texts_of"]
+
+
+class InterpretablePredictor(Predictor):
+    """The methods that AllenNLP's interpreters and attackers call. The model is embedded by words, not word pieces."""
+
+    @cached_property
+    def _embedded_words(self) -> "EmbeddedWords":
+        return EmbeddedWords(self._model)
+
+    def get_interpretable_layer(self) -> "EmbeddedWords":
+        return self._embedded_words
+
+    # Interpreters look for the positions of word pieces here.
+    get_interpretable_text_field_embedder = get_interpretable_layer
+
+    def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The gradients of the loss with respect to the embedded words; `grad_input_1` is for the last text."""
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
+        return self._embedded_words.gradients(instances, texts_of(instances[0]), self.cuda_device)
+
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+        """The instance with the predicted label or tags."""
+        if "label" in outputs:
+            return [self.labeled(instance, label=LabelField(outputs["label"]))]
+        return [self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))]
+
+    def labeled(self, instance: Instance, **fields: Field) -> Instance:
+        """A copy of an instance with what was predicted, for the loss."""
+        copied: Instance = instance.duplicate()
+        for name, field in fields.items():
+            copied.add_field(name, field, self._model.vocab)
+        return copied
+
+
+def texts_of(instance: Instance) -> list[str]:
+    """The names of the texts of an instance, in the order in which a model embeds them."""
+    first = {name: field[0] if isinstance(field, ListField) else field for name, field in instance.fields.items()}
+    return [name for name, field in first.items() if isinstance(field, TextField)]
 
 
 def _embedder_of(model: Model) -> tuple[str, TextFieldEmbedder]:

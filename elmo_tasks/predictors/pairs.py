@@ -8,7 +8,8 @@ from allennlp.data.fields import IndexField, TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, place_of, span_in
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.task import place_of, span_in
 
 __all__ = ["SnliPredictor", "SquadPredictor"]
 
@@ -27,15 +28,12 @@ class SnliPredictor(JsonLinesPredictor):
         "`contradiction`."
     )
     inputs = ("premise", "hypothesis")
-    keys: ClassVar[dict[str, str]] = {"premise": "sentence1", "hypothesis": "sentence2"}
     examples = (
         ("Two dogs run across a green field.", "Animals are outside."),
         ("A woman in a red coat buys fruit at a market.", "The woman is asleep at home."),
         ("A man plays the guitar on a stage.", "The man is famous."),
     )
     shown_as = "label"
-    example = '{"sentence1": "Two dogs run .", "sentence2": "Animals move ."}'
-    texts = ("premise", "hypothesis")
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, attention: bool = False, **kwargs: Any) -> None:
         super().__init__(model, dataset_reader, **kwargs)
@@ -44,16 +42,16 @@ class SnliPredictor(JsonLinesPredictor):
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return {key: value for key, value in output.items() if key != "attention" or self.attention}
 
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        (prediction,) = predictions
-        if prediction.get("attention") is None:
-            return prediction["probabilities"]
-        sides = [prediction["premise_tokens"], prediction["hypothesis_tokens"]]
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+        (output,) = outputs
+        if output.get("attention") is None:
+            return output["probabilities"]
+        sides = [output["premise_tokens"], output["hypothesis_tokens"]]
         tables = [
-            {"rows": rows, "columns": columns, "weights": prediction["attention"][name]}
+            {"rows": rows, "columns": columns, "weights": output["attention"][name]}
             for name, rows, columns in zip(self.inputs, sides, reversed(sides), strict=True)
         ]
-        return {"probabilities": prediction["probabilities"], "attention": tables}
+        return {"probabilities": output["probabilities"], "attention": tables}
 
 
 @Predictor.register("elmo_squad")
@@ -70,15 +68,12 @@ class SquadPredictor(JsonLinesPredictor):
         "answer, even if the passage has none."
     )
     inputs = ("question", "passage")
-    keys: ClassVar[dict[str, str]] = {"passage": "context"}
     examples = (
         ("Who designed the bridge?", "The bridge was designed by Anna Keller. It crosses the river at Bern."),
         ("When did the museum open?", "The museum opened in 1897, two years after the fire destroyed its library."),
         ("What do bees collect?", "Bees visit flowers to collect nectar, which they turn into honey in the hive."),
     )
     shown_as = "answer"
-    example = '{"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."}'
-    texts = ("question", "passage")
     without_words: ClassVar[JsonDict] = {"best_span_str": "", "best_span": None, "score": None}
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
@@ -90,8 +85,8 @@ class SquadPredictor(JsonLinesPredictor):
         start, end = (IndexField(int(index), passage) for index in outputs["best_span"])
         return [self.labeled(instance, span_start=start, span_end=end)]
 
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        (prediction,) = predictions
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+        (output,) = outputs
         none = {"text": "", "start": None, "end": None}
-        span = none if prediction["best_span"] is None else span_in(texts[1], prediction)
-        return {**span, "probability": prediction["score"]}
+        span = none if output["best_span"] is None else span_in(texts[1], output)
+        return {**span, "probability": output["score"]}

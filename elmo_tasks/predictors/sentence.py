@@ -9,9 +9,10 @@ from allennlp.data import Instance, Token
 from allennlp.data.fields import SequenceLabelField
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, as_tokens, place_of, span_in
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.task import as_tokens, place_of, span_in, text_in
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
-from elmo_tasks.text import Word, as_words, located_sentences, located_words, pieces
+from elmo_tasks.text import Word, located_sentences, located_words, pieces
 
 __all__ = ["NerPredictor", "PosPredictor", "SentencePredictor", "SstPredictor", "TaggingPredictor"]
 
@@ -23,8 +24,6 @@ class SentencePredictor(JsonLinesPredictor):
     `{"words": ["Jordan", "beat", "Chelsea", "."]}`, and passes all words of a line to the model.
     """
 
-    example = '{"sentence": "Jordan beat Chelsea ."}'
-    keys: ClassVar[dict[str, str]] = {"text": "sentence"}
     without_words: ClassVar[JsonDict] = {"words": [], "label": None, "probabilities": {}}
 
     def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
@@ -36,18 +35,14 @@ class SentencePredictor(JsonLinesPredictor):
 
     def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
         """The lines of a text whose words and sentences are known."""
-        return [{"located": list(chain.from_iterable(sentences))}]
+        return [{"words": list(chain.from_iterable(sentences))}]
 
-    def tokens(self, inputs: JsonDict) -> list[Token]:
+    def tokens(self, line: JsonDict) -> list[Token]:
         """The words of a line."""
-        if "located" in inputs:
-            return as_tokens(inputs["located"])
-        if "sentence" in inputs:
-            return as_tokens(located_words(inputs["sentence"], self._language))
-        return as_tokens(as_words(inputs["words"]))
+        return as_tokens(line["words"] if "words" in line else located_words(text_in(line, "text"), self._language))
 
-    def parse(self, inputs: JsonDict) -> Any:
-        tokens = self.tokens(inputs)
+    def parse(self, line: JsonDict) -> Any:
+        tokens = self.tokens(line)
         return [self._dataset_reader.text_to_instance(tokens)] if tokens else []
 
 
@@ -59,12 +54,17 @@ class TaggingPredictor(SentencePredictor):
     """
 
     def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
-        return [{"located": sentence} for sentence in sentences]
+        return [{"words": sentence} for sentence in sentences]
 
-    def parse(self, inputs: JsonDict) -> Any:
-        tokens = self.tokens(inputs)
+    def parse(self, line: JsonDict) -> Any:
+        tokens = self.tokens(line)
         parts = pieces([token.text for token in tokens]) if tokens else []
         return [self._dataset_reader.text_to_instance(tokens[part.start : part.stop]) for part in parts]
+
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        for span in output.get("spans", ()):
+            span |= place_of(instance["tokens"].tokens, span["start"], span["end"])
+        return output
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         if len(outputs) < 2:
@@ -102,13 +102,8 @@ class NerPredictor(TaggingPredictor):
     shown_as = "spans"
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": []}
 
-    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
-        for span in output["spans"]:
-            span |= place_of(instance["tokens"].tokens, span["start"], span["end"])
-        return output
-
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        spans = chain.from_iterable(prediction["spans"] for prediction in predictions)
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+        spans = chain.from_iterable(output["spans"] for output in outputs)
         return [{**span_in(texts[0], span), "label": span["label"], "probability": span["score"]} for span in spans]
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
@@ -136,10 +131,10 @@ class PosPredictor(TaggingPredictor):
         places = [place_of(tokens, number, number) for number in range(len(tokens))]
         return output | ({"places": places} if all(places) else {})
 
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
         words: list[JsonDict] = []
-        for each in predictions:
-            rows = zip(each.get("places", ()), each["tags"], each["probabilities"], strict=True)
+        for output in outputs:
+            rows = zip(output.get("places", ()), output["tags"], output["probabilities"], strict=True)
             for place, tag, p in rows:
                 # Of a model for one column, a tag may contain a "|" of its own.
                 columns = tag.split("|", len(self._columns) - 1)
@@ -165,9 +160,8 @@ class SstPredictor(SentencePredictor):
     )
     shown_as = "label"
 
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        (prediction,) = predictions
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
         # The labels of the treebank are 0, very negative, to 4.
-        probabilities = {int(label) + 1: probability for label, probability in prediction["probabilities"].items()}
+        probabilities = {int(label) + 1: probability for label, probability in super().plain(outputs).items()}
         stars = max(probabilities, key=lambda number: probabilities[number], default=None)
         return {"stars": stars, "probabilities": probabilities}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, NamedTuple, Optional
+from typing import Any, ClassVar, NamedTuple, Optional
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
@@ -11,9 +11,9 @@ from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.json_lines_predictor import place_of, span_in
 from elmo_tasks.predictors.parts_of_speech import PosTagger, spacy_tagger
 from elmo_tasks.predictors.sentence import TaggingPredictor, pieces_of
+from elmo_tasks.predictors.task import place_of, span_in
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.text import pieces
 
@@ -60,7 +60,7 @@ class SrlPredictor(TaggingPredictor):
         ("If the tenant does not pay the rent, the landlord may end the contract.",),
     )
     shown_as = "roles"
-    example = '{"words": ["Anna", "eats", "an", "apple"], "predicates": [1]}'
+    without_words: ClassVar[JsonDict] = {"words": [], "verbs": []}
 
     def __init__(
         self, model: Model, dataset_reader: DatasetReader, spacy_model: Optional[str] = None, **kwargs: Any
@@ -74,8 +74,8 @@ class SrlPredictor(TaggingPredictor):
         device = next(self._model.parameters()).device
         return PosTagger(device) if self._spacy_model is None else spacy_tagger(self._spacy_model)
 
-    def parse(self, inputs: JsonDict) -> Any:
-        tokens, predicates = self.tokens(inputs), inputs.get("predicates")
+    def parse(self, line: JsonDict) -> Any:
+        tokens, predicates = self.tokens(line), line.get("predicates")
         # -1 would be the last word.
         if not all(predicate in range(len(tokens)) for predicate in predicates or ()):
             raise ValueError(f"expected predicates from 0 to {len(tokens) - 1}, got {predicates}")
@@ -112,29 +112,22 @@ class SrlPredictor(TaggingPredictor):
         return super().get_gradients(instances)
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
-        tokens = instance["tokens"].tokens
-        output["spans"] = [
-            {"label": label, "start": start, "end": end, **place_of(tokens, start, end)}
-            for label, start, end in tags_to_spans(output["tags"])
-        ]
-        metadata = instance["metadata"].metadata
+        tokens, metadata = instance["tokens"].tokens, instance["metadata"].metadata
+        found = tags_to_spans(output["tags"])
+        output["spans"] = [{"label": label, "start": start, "end": end} for label, start, end in found]
         # The first word of the piece, for `joined`; the place of the verb, if the words come from a text.
         first = {"first": metadata["first"]} if "first" in metadata else {}
-        return output | first | place_of(tokens, metadata["verb_index"], metadata["verb_index"])
+        verb = place_of(tokens, metadata["verb_index"], metadata["verb_index"])
+        return super().finish(instance, output) | first | verb
 
     def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
         words = [token.text for token in parsed.tokens]
         whole: JsonDict = {"words": words, "verbs": [_in_sentence(output, words) for output in outputs]}
         return whole | pieces_of(parsed.pieces)
 
-    def brief(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
-        # Without a tag for each verb and each word of the sentence.
-        return {"verbs": outputs}
-
-    def plain(self, predictions: list[JsonDict], *texts: str) -> Any:
-        verbs = chain.from_iterable(prediction["verbs"] for prediction in predictions)
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
         # An auxiliary has no roles but itself.
-        return [_predicate(texts[0], verb) for verb in verbs if len(verb["spans"]) > 1]
+        return [_predicate(texts[0], verb) for verb in outputs if len(verb.get("spans", ())) > 1]
 
 
 def _indicator(tokens: list[Token]) -> list[int]:

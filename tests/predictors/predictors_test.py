@@ -9,6 +9,7 @@ from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleG
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SentencePredictor, WordHotflip
+from elmo_tasks.predictors.interpretation import texts_of
 from tests.predictors.trained_task_test import rounded
 from tests.task_models import PLACES, TASKS
 
@@ -84,7 +85,7 @@ class TestAllTasks:
     def test_bad_lines_are_errors_with_their_numbers(self, made_predictor, task):
         predictor = made_predictor(task, keep_going=True)
         key = next(iter(LINES[task][0]))
-        bad = ["no JSON", '{"text": "a"}', json.dumps({key: 7}), "[1]"]
+        bad = ["no JSON", '{"body": "a"}', json.dumps({key: 7}), "[1]"]
         bad += [json.dumps({"words": words, "sentences": [words]}) for words in (["a", ""], ["\t"], [7], ["<S>"], "a")]
         # The last line is good, in a file with a byte order mark.
         lines = [predictor.load_line(line) for line in [*bad, "\ufeff" + json.dumps(LINES[task][0])]]
@@ -122,7 +123,7 @@ class TestAllTasks:
         keys = {"coref": ["document"], "snli": ["sentence1", "sentence2"], "squad": ["question", "passage"]}
         line = dict.fromkeys(keys.get(task, ["sentence"]), "Ann isn't singing.")
         ((instance, *_),) = predictor.instances_of([predictor.parse(line)])
-        field = instance[predictor.texts[0]]
+        field = instance[texts_of(instance)[0]]
         words = [token.text for token in (field[0] if task == "coref" else field)]
         assert words == ["Ann", "isn't", "singing", "."]
 
@@ -131,7 +132,7 @@ class TestAllTasks:
         predictor = made_predictor(task)
         weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]
         ((instance, *_),) = predictor.instances_of([predictor.parse(LINES[task][1])])
-        for name, text in zip(predictor.texts, sorted(weights, reverse=True), strict=True):
+        for name, text in zip(texts_of(instance), sorted(weights, reverse=True), strict=True):
             field = instance[name]
             n_words = sum(map(len, field)) if task == "coref" else len(field)
             assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(1.0, abs=1e-3)
@@ -142,7 +143,7 @@ class TestAllTasks:
         before = predictor.predict_json(LINES[task][1])
         instance = predictor.json_to_labeled_instances(LINES[task][1])[0]
         gradients, output = predictor.get_gradients([instance])
-        first = gradients[f"grad_input_{len(predictor.texts)}"][0]
+        first = gradients[f"grad_input_{len(texts_of(instance))}"][0]
         word, dim = divmod(int(abs(first).argmax()), first.shape[1])
 
         def loss_with(change: float) -> float:

@@ -202,9 +202,9 @@ class TestLongSentences:
 
     def test_plain_results_need_no_tags_for_each_word_and_verb(self, trained, monkeypatch):
         seen = []
-        monkeypatch.setattr(trained["srl"].predictor, "plain", lambda predictions, text: seen.extend(predictions))
+        monkeypatch.setattr(trained["srl"].predictor, "plain", lambda outputs, text: seen.extend(outputs))
         trained["srl"](" ".join(["she beat René"] * 100))
-        assert {len(verb["tags"]) for verb in seen[0]["verbs"]} == {96, 12}
+        assert {len(output["tags"]) for output in seen} == {96, 12}
 
     def test_a_prediction_has_all_words_and_the_pieces(self, trained):
         words = ["she", "beat", ","] * 100

@@ -49,6 +49,3 @@ class QuestionPredictor(SentencePredictor):
     about = "Whether a sentence is a question: the probabilities of `yes` and `no`."
     examples = (("Who sang in Rome?",), ("She sang in Rome.",))
     shown_as = "label"
-
-    def plain(self, predictions: list[dict[str, Any]], *texts: str) -> Any:
-        return predictions[0]["probabilities"]
