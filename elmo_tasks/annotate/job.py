@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.annotate.documents import FORMATS, Corpus, Document
-from elmo_tasks.annotate.outputs import OUTPUTS, Annotated
+from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.jobs import Job, Part, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
@@ -71,12 +71,15 @@ def annotate_file(
     digests = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__, "tasks": digests}
     settings |= source.settings()
-    job = Job(Path(output), settings, n_texts, part_texts, OUTPUTS[ending].suffix, force, "texts", OUTPUTS[ending].mark)
+    job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts", OUTPUTS[ending].mark)
     # Other processes load their own models.
     models = tuple(str(task.path.absolute()) for task in loaded.values())
     in_process = loaded if workers is None and ray is None else None
-    write = partial(_write_part, ending, models, language, device, tasks=in_process)
-    join = partial(OUTPUTS[ending].join, loaded)
+    write = partial(_write_part, models, language, device, tasks=in_process)
+
+    def join(files: list[Path], path: Path) -> None:
+        OUTPUTS[ending].write(Annotations(files, loaded, language), path)
+
     job.run(source.documents(), write, join, workers=workers, ray=ray, device=device)
     return n_texts
 
@@ -118,7 +121,6 @@ def _model_digest(task: "TrainedTask") -> str:
 
 
 def _write_part(
-    ending: str,
     models: tuple[str, ...],
     language: str,
     device: str | None,
@@ -132,7 +134,7 @@ def _write_part(
         for document, *results in zip(part.items, *of_tasks, strict=True)
     ]
     with atomic_file(part.file) as temporary:
-        OUTPUTS[ending].write(rows, tasks, language, temporary)
+        write_part(rows, temporary)
     return len(rows)
 
 

@@ -1,18 +1,19 @@
-"""The base class of all predictors: AllenNLP's interface to a task."""
+"""The base class of all predictors: AllenNLP's interface to a task, with JSON lines and batches."""
 
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from functools import partial
+from itertools import chain, islice
 from typing import Any, Optional
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
+from more_itertools import constrained_batches
 
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.predictors.batches import as_line, ids_in, parsed_line, plain_results, predictions_of_lines
 from elmo_tasks.predictors.interpretation import InterpretablePredictor, texts_of
 from elmo_tasks.predictors.task import Task, tokens_of
 from elmo_tasks.vectors.batching import computed
@@ -22,8 +23,12 @@ __all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop"]
 BATCH_WORDS = 8192
 """Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes."""
 
+# Lines of texts that are predicted together.
+_LINES_AT_ONCE = 64
+
 Stop = Callable[[], object] | None
 """Returns whether to stop."""
+_Predict = Callable[[list[Instance]], list[JsonDict]]
 
 
 class JsonLinesPredictor(Task, InterpretablePredictor):
@@ -71,7 +76,7 @@ class JsonLinesPredictor(Task, InterpretablePredictor):
 
     def results(self, inputs: Iterable[tuple[tuple[str, ...], list[JsonDict]]], stop: Stop = None) -> Iterator[Any]:
         """The plain result of each input, which is its texts and its `lines`."""
-        return plain_results(self, inputs, partial(self.predict_batch_instance, stop=stop))
+        return _results(self, inputs, partial(self.predict_batch_instance, stop=stop))
 
     def load_line(self, line: str) -> JsonDict:
         """The content of a line, with its number (not counting blank lines) as `line`."""
@@ -82,14 +87,14 @@ class JsonLinesPredictor(Task, InterpretablePredictor):
             content = json.loads(line)
         except ValueError:
             content = line.strip()
-        return {**as_line(content), "line": self._n_lines}
+        return {**_as_line(content), "line": self._n_lines}
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
-        lines = list(map(as_line, [inputs] if isinstance(inputs, str) else inputs))
-        return predictions_of_lines(self, lines, self.predict_batch_instance, keep_going=self._keep_going)
+        lines = list(map(_as_line, [inputs] if isinstance(inputs, str) else inputs))
+        return _predictions(self, lines, self.predict_batch_instance, keep_going=self._keep_going)
 
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
@@ -114,9 +119,66 @@ class JsonLinesPredictor(Task, InterpretablePredictor):
             for row, output in zip((with_words[number] for number in batch), outputs, strict=True):
                 finished[row] = self.finish(instances[row], output)
         for instance, prediction in zip(instances, finished, strict=True):
-            prediction |= ids_in(instance["metadata"].metadata)
+            prediction |= _ids_in(instance["metadata"].metadata)
         return finished
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         """For interpreters, which explain one instance: a sentence's first predicate, a long sentence's first piece."""
-        return self.instances_of([parsed_line(self, json_dict)])[0][0]
+        return self.instances_of([_parsed(self, json_dict)])[0][0]
+
+
+def _as_line(content: Any) -> JsonDict:
+    """A line, also from JSON that is not an object: then under an empty key, and an error for `_parsed`."""
+    return content if isinstance(content, dict) else {"": content}
+
+
+def _parsed(task: Task, line: JsonDict) -> Any:
+    """What `parse` returns. An error has an example of a line, and the line's number if it is known."""
+    try:
+        return task.parse(line)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        texts = next(iter(task.examples), ["..."] * len(task.inputs))
+        example = json.dumps(dict(zip(task.inputs, texts, strict=True)), ensure_ascii=False)
+        found = json.dumps(line.get("", line), default=repr)[:200]
+        expected = f"expected a line like {example} (or --use-dataset-reader), got {found}"
+        message = str(error) if isinstance(error, ValueError) else expected
+        raise ValueError(f"{message}: line {line['line']}" if "line" in line else message) from error
+
+
+def _predictions(task: Task, lines: list[JsonDict], predict: _Predict, *, keep_going: bool) -> list[JsonDict]:
+    """The prediction of each line. With `keep_going`, a bad line has its error instead."""
+    predictions: list[JsonDict] = [{} for _ in lines]
+    parsed = {}
+    for number, line in enumerate(lines):
+        try:
+            parsed[number] = _parsed(task, line)
+        except ValueError as error:
+            if not keep_going:
+                raise
+            predictions[number] = {"error": str(error), "line": line.get("line")}
+    outputs = _outputs(task, list(parsed.values()), predict)
+    for number, of_line in zip(parsed, outputs, strict=True):
+        predictions[number] = task.joined(parsed[number], of_line) | _ids_in(lines[number])
+    return predictions
+
+
+def _results(task: Task, inputs: Iterable[tuple[tuple[str, ...], list[JsonDict]]], predict: _Predict) -> Iterator[Any]:
+    """The plain result of each input, which is its texts and its lines."""
+    for some in constrained_batches(inputs, _LINES_AT_ONCE, get_len=lambda each: len(each[1]) or 1, strict=False):
+        parsed = [_parsed(task, line) for line in chain.from_iterable(lines for _, lines in some)]
+        outputs = iter(_outputs(task, parsed, predict))
+        for texts, lines in some:
+            of_text = list(chain.from_iterable(islice(outputs, len(lines))))
+            yield task.plain(of_text or [copy.deepcopy(task.without_words)], *texts)
+
+
+def _outputs(task: Task, parsed: list[Any], predict: _Predict) -> list[list[JsonDict]]:
+    """The finished outputs for the instances of each line."""
+    instances = task.instances_of(parsed)
+    outputs = iter(predict(list(chain.from_iterable(instances))))
+    return [list(islice(outputs, len(of_line))) for of_line in instances]
+
+
+def _ids_in(values: JsonDict) -> JsonDict:
+    """The identifiers of SNLI and SQuAD, which a line or the metadata of an instance may have."""
+    return {key: values[key] for key in ("id", "pairID") if values.get(key) is not None}

@@ -1,15 +1,38 @@
-"""Plain results for people: the rows of a table, and pictures by displaCy."""
+"""The spans in plain results, and what people see of them: the rows of a table, and pictures by displaCy."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
-__all__ = ["picture", "rows_of"]
+__all__ = ["Group", "groups_of", "picture", "rows_of"]
 
 # displaCy's own form of an entity, with the probability after the label.
 _ENTITY = """<mark class="entity" style="background: {bg}; padding: 0.45em 0.6em; margin: 0 0.25em; line-height: 1;
 border-radius: 0.35em;">{text}<span style="font-size: 0.8em; font-weight: bold; margin-left: 0.5rem;">{label}
 {probability}</span></mark>"""
 _COLORS = ("#7aecec", "#ffd966", "#bfeeb7", "#feca74", "#c887fb", "#e4e7d2", "#ff9561", "#aa9cfc")
+
+
+class Group(NamedTuple):
+    """Spans with labels, and the span that they belong to: a verb, or the first mention of a chain."""
+
+    head: dict[str, Any] | None
+    spans: list[dict[str, Any]]
+
+
+def groups_of(kind: str, result: Any) -> list[Group]:
+    """The spans of a plain result: of each predicate or chain, or of the whole text. `kind` is `shown_as`."""
+    if kind == "spans":
+        return [Group(None, result)]
+    if kind == "answer":
+        return [Group(None, [{"label": "answer", **result}])]
+    if kind == "roles":
+        return [Group(predicate, predicate["roles"]) for predicate in result]
+    if kind == "chains":
+        chains = enumerate(result["chains"], start=1)
+        labeled = ([{**mention, "label": str(number)} for mention in mentions] for number, mentions in chains)
+        return [Group(mentions[0], mentions) for mentions in labeled]
+    raise ValueError(f"expected names, roles, chains or an answer, got {kind}")
 
 
 def rows_of(kind: str, result: Any) -> Iterator[dict[str, Any]]:
@@ -29,21 +52,17 @@ def picture(kind: str, text: str, result: Any, language: str) -> str:
     """The HTML of a plain result of a text: marked names or an answer, or lines under roles and chains."""
     from spacy import displacy
 
+    lines = [group.spans for group in groups_of(kind, result)]
     if kind in ("spans", "answer"):
-        found = result if kind == "spans" else [{"label": "answer", **result}]
         entities = [
             {**span, "params": {"probability": f"{span['probability']:.2f}" if "probability" in span else ""}}
-            for span in found
+            for span in lines[0]
         ]
         drawn = {"text": text, "ents": sorted(entities, key=lambda entity: entity["start"])}
         return displacy.render(drawn, style="ent", manual=True, jupyter=False, options={"template": _ENTITY})
-    if kind == "roles":
-        lines = [predicate["roles"] for predicate in result] or [[]]
-    elif kind == "chains":
-        lines = [[{**mention, "label": str(mention["chain"])} for mention in rows_of(kind, result)]]
-    else:
-        raise ValueError(f"expected names, roles, chains or an answer to draw, got {kind}")
-    labels = sorted({str(span["label"]) for line in lines for span in line})
+    # A line under the text for each predicate, or one for all chains.
+    lines = (lines or [[]]) if kind == "roles" else [list(chain.from_iterable(lines))]
+    labels = sorted({span["label"] for span in chain.from_iterable(lines)})
     colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
     drawn_lines = [_line(text, spans, language) for spans in lines]
     return displacy.render(drawn_lines, style="span", manual=True, jupyter=False, options={"colors": colors})

@@ -216,7 +216,7 @@ class SrlComponent(TaskComponent):
     reads, sets = "elmo_srl", "doc._.predicates"
 
     def annotate(self, doc: Doc, result: Any) -> None:
-        _set_groups(doc, _PREDICATES, [(predicate, predicate["roles"]) for predicate in result])
+        _set_groups(doc, _PREDICATES, "roles", result)
 
 
 class CorefComponent(TaskComponent):
@@ -228,11 +228,7 @@ class CorefComponent(TaskComponent):
     reads, sets = "elmo_coref", "doc._.resolved"
 
     def annotate(self, doc: Doc, result: Any) -> None:
-        groups = [
-            (mentions[0], [mention | {"label": str(number)} for mention in mentions])
-            for number, mentions in enumerate(result["chains"], start=1)
-        ]
-        _set_groups(doc, _CLUSTERS, groups)
+        _set_groups(doc, _CLUSTERS, "chains", result)
         doc._.resolved = result["resolved"]
 
 
@@ -301,14 +297,21 @@ for _name, _model, _class, _assigns in (
     Language.factory(_name, assigns=_assigns, default_config=_config, func=_class)
 
 
-def _set_groups(doc: Doc, prefix: str, groups: list[tuple[dict[str, Any], list[dict[str, Any]]]]) -> None:
-    """Replaces the numbered groups with a prefix: for each, the place of what its spans belong to, and theirs."""
-    for key in [key for key in doc.spans if key.startswith(prefix)]:
-        del doc.spans[key]
-    for number, (first, places) in enumerate(groups, start=1):
-        spans = [_span(doc, (place["start"], place["end"]), place["label"]) for place in places]
-        spans = [_relative_to((first["start"], first["end"]), span) for span in spans]
-        doc.spans[f"{prefix}{number}"] = _TextSpans(doc, name=f"{prefix}{number}", spans=spans)
+def _set_groups(doc: Doc, prefix: str, kind: str, result: Any) -> None:
+    """Replaces the groups that have names with a prefix by those of a plain result, numbered from 1."""
+    # Not earlier: see `TaskComponent`.
+    from elmo_tasks.predictors.views import groups_of
+
+    for name in list(doc.spans):
+        if name.startswith(prefix):
+            del doc.spans[name]
+    for number, (head, places) in enumerate(groups_of(kind, result), start=1):
+        spans = []
+        for place in places:
+            span = _span(doc, (place["start"], place["end"]), place["label"])
+            spans.append(_relative_to((head["start"], head["end"]), span) if head else span)
+        name = f"{prefix}{number}"
+        doc.spans[name] = _TextSpans(doc, name=name, spans=spans)
 
 
 def _relative_to(place: _Place, span: Span) -> Span:

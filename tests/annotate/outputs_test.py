@@ -9,7 +9,7 @@ import conllu
 import pytest
 
 from elmo_tasks.annotate.documents import Document
-from elmo_tasks.annotate.outputs import OUTPUTS, Annotated
+from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
 
 TEXT = "Ann met\nBob Lee. She sang."
 
@@ -38,17 +38,17 @@ TASKS: dict[str, Any] = {
 
 @pytest.fixture
 def output_of(tmp_path: Path):
-    """Writes a part for each list of documents, and joins them."""
+    """Writes a part for each list of documents, and the output from all parts."""
 
     def write(ending: str, *parts: list[Annotated]) -> Path:
         tasks = {name: TASKS[name] for name in parts[0][0].results}
         files = [tmp_path / f"part-{number}" for number in range(len(parts))]
         for file, part in zip(files, parts, strict=True):
-            OUTPUTS[ending].write(part, tasks, "en", file)
+            write_part(part, file)
         joined = tmp_path / f"joined{ending}"
         if ending == "/":
             joined.mkdir()
-        OUTPUTS[ending].join(tasks, files, joined)
+        OUTPUTS[ending].write(Annotations(files, tasks, "en"), joined)
         return joined
 
     return write
