@@ -95,18 +95,19 @@ _loaded = lru_cache(maxsize=1)(_load)
 
 
 def _inputs_of(tasks: dict[str, "TrainedTask"]) -> tuple[str, ...]:
-    by_inputs = {task.predictor.inputs: name for name, task in tasks.items()}
-    if len(by_inputs) > 1:
-        found = "; ".join(f"{', '.join(inputs)} of {name}" for inputs, name in by_inputs.items())
+    inputs, *others = {task.predictor.inputs: name for name, task in tasks.items()}
+    if others:
+        found = "; ".join(f"{', '.join(task.predictor.inputs)} of {name}" for name, task in tasks.items())
         raise ValueError(f"expected tasks with the same inputs, got {found}: run the command for each")
-    return next(iter(by_inputs))
+    return inputs
 
 
 def _check_output(ending: str, tasks: dict[str, "TrainedTask"], kept: set[str]) -> None:
     """Whether the output has a place for the results and for the columns that are kept."""
-    output = OUTPUTS[ending]
-    kinds = {name: (len(task.predictor.inputs), task.predictor.shown_as) for name, task in tasks.items()}
-    wrong = [f"the results of {name}" for name, kind in kinds.items() if output.takes and kind not in output.takes]
+    output, wrong = OUTPUTS[ending], []
+    for name, task in tasks.items():
+        if output.takes and (len(task.predictor.inputs) > 1 or task.predictor.shown_as not in output.takes):
+            wrong.append(f"the results of {name}")
     wrong += [f"two columns {name}" for name in sorted(kept & {"document", *tasks})]
     wrong += ["columns to keep"] if kept and not output.keeps else []
     if wrong:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["OUTPUTS", "Annotated", "Annotations", "Output", "write_part"]
 
 _MARK = "documents.jsonl"
-# With a place in spaCy's documents; others are in `doc._.results`.
-_COMPONENTS = ("ner", "srl", "coref", "sst", "pos")
 
 
 class Annotated(NamedTuple):
@@ -91,8 +89,8 @@ class Output(NamedTuple):
     """How an output is written, and what it has a place for."""
 
     write: Callable[[Annotations, Path], None]
-    takes: Sequence[tuple[int, str]] = ()
-    """The numbers of texts and the kinds of results (`shown_as` of a task) that fit; none: all."""
+    takes: Sequence[str] = ()
+    """The kinds of results (`shown_as` of a task) that fit, of single texts; none: all results."""
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
     mark: str = ""
@@ -143,7 +141,7 @@ def _write_docs(found: Annotations, path: Path) -> None:
     for name, task in found.tasks.items():
         # A second model of names would only fill the gaps of the first.
         is_first = task.task not in {found.tasks[earlier].task for earlier in components}
-        factory = f"elmo_{task.task}" if is_first and task.task in _COMPONENTS else "elmo_task"
+        factory = f"elmo_{task.task}" if is_first and nlp.has_factory(f"elmo_{task.task}") else "elmo_task"
         components[name] = nlp.create_pipe(factory, name, config={"model": str(task.path)})
     docs = DocBin(store_user_data=True)
     for (document, results), doc in found.docs():
@@ -276,16 +274,14 @@ def _write_brat(found: Annotations, path: Path) -> None:
     (path / "annotation.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-_SPANS = ((1, "spans"),)
-_PLACES = (*_SPANS, (1, "roles"), (1, "chains"))
-_OF_A_TEXT = (*_PLACES, (1, "label"), (1, "answer"), (1, "json"))
+_PLACES = ("spans", "roles", "chains")
 OUTPUTS = {
     ".jsonl": Output(_write_lines),
     ".jsonl.gz": Output(partial(_write_lines, compressed=True)),
     ".parquet": Output(_write_parquet),
-    ".spacy": Output(_write_docs, takes=_OF_A_TEXT),
-    ".conllu": Output(_write_conllu, takes=_SPANS),
-    ".conll": Output(_write_columns, takes=_SPANS, keeps=False),
+    ".spacy": Output(_write_docs, takes=(*_PLACES, "label", "answer", "json")),
+    ".conllu": Output(_write_conllu, takes=("spans",)),
+    ".conll": Output(_write_columns, takes=("spans",), keeps=False),
     "/": Output(_write_brat, takes=_PLACES, mark=_MARK),
 }
 """By the ending of the output; `/` is a folder for brat."""
