@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_tasks.annotate.documents import FORMATS, Corpus, Document
-from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, write_part
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.jobs import Job, Part, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
@@ -71,7 +71,8 @@ def annotate_file(
     digests = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__, "tasks": digests}
     settings |= source.settings()
-    job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts", OUTPUTS[ending].mark)
+    mark = FOLDER_MARK if ending == "/" else ""
+    job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts", mark)
     # Other processes load their own models.
     models = tuple(str(task.path.absolute()) for task in loaded.values())
     in_process = loaded if workers is None and ray is None else None
@@ -131,7 +132,7 @@ def _write_part(
     tasks = tasks or _loaded(models, language, device)
     of_tasks = [task.stream([document.texts for document in part.items]) for task in tasks.values()]
     rows = [
-        Annotated(document, dict(zip(tasks, results, strict=True)))
+        Annotated(*document, dict(zip(tasks, results, strict=True)))
         for document, *results in zip(part.items, *of_tasks, strict=True)
     ]
     with atomic_file(part.file) as temporary:

@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from elmo_tasks.annotate.documents import Document
 from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.text import located_sentences
@@ -25,29 +24,31 @@ if TYPE_CHECKING:
 
     from elmo_tasks import TrainedTask
 
-__all__ = ["OUTPUTS", "Annotated", "Annotations", "Output", "write_part"]
+__all__ = ["FOLDER_MARK", "OUTPUTS", "Annotated", "Annotations", "Output", "write_part"]
 
-_MARK = "documents.jsonl"
+FOLDER_MARK = "documents.jsonl"
+"""A file in each folder for brat."""
 
 
 class Annotated(NamedTuple):
-    """A document and its results by the names of the tasks."""
+    """A document, and its results by the names of the tasks."""
 
-    document: Document
+    name: str
+    texts: Sequence[str]
+    kept: dict[str, Any]
     results: dict[str, Any]
 
     @property
     def row(self) -> dict[str, Any]:
-        return {"document": self.document.name, **self.document.kept, **self.results}
+        return {"document": self.name, **self.kept, **self.results}
 
 
 def write_part(rows: Iterable[Annotated], path: Path) -> None:
-    """Writes a part of a job, for any output."""
+    """Writes a part of a job, in one form for all outputs."""
     with open(path, "w", encoding="utf-8") as file:
-        for document, results in rows:
-            # Dates of Parquet become strings.
-            content = json.dumps({**document._asdict(), "results": results}, ensure_ascii=False, default=str)
-            file.write(readable(content) + "\n")
+        # Dates of Parquet become strings.
+        lines = (json.dumps(each._asdict(), ensure_ascii=False, default=str) for each in rows)
+        file.writelines(readable(line) + "\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,7 @@ class Annotations:
 
     def parts(self) -> Iterator[list[Annotated]]:
         for file in self.files:
-            rows = [row for _, row in json_lines(file)]
-            yield [Annotated(Document(row["name"], tuple(row["texts"]), row["kept"]), row["results"]) for row in rows]
+            yield [Annotated(**row) for _, row in json_lines(file)]
 
     def docs(self) -> Iterator[tuple[Annotated, "Doc"]]:
         """The documents as spaCy's, with the words and the sentences that the tasks read."""
@@ -73,8 +73,8 @@ class Annotations:
         from spacy.util import get_words_and_spaces
 
         vocab = spacy.blank(self.language).vocab
-        for row in self:
-            (text,) = row.document.texts
+        for each in self:
+            (text,) = each.texts
             sentences = located_sentences(text, self.language)
             words = [text[word.start : word.end] for word in chain.from_iterable(sentences)]
             words, spaces = get_words_and_spaces(words, text)
@@ -82,7 +82,7 @@ class Annotations:
             starts = {sentence[0].start for sentence in sentences}
             for token in doc:
                 token.is_sent_start = token.idx in starts
-            yield row, doc
+            yield each, doc
 
 
 class Output(NamedTuple):
@@ -93,8 +93,6 @@ class Output(NamedTuple):
     """The kinds of results (`shown_as` of a task) that fit, of single texts; none: all results."""
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
-    mark: str = ""
-    """See `Job`."""
 
 
 def _write_lines(found: Annotations, path: Path, *, compressed: bool = False) -> None:
@@ -144,9 +142,9 @@ def _write_docs(found: Annotations, path: Path) -> None:
         factory = f"elmo_{task.task}" if is_first and nlp.has_factory(f"elmo_{task.task}") else "elmo_task"
         components[name] = nlp.create_pipe(factory, name, config={"model": str(task.path)})
     docs = DocBin(store_user_data=True)
-    for (document, results), doc in found.docs():
-        doc.user_data |= {"document": document.name, **document.kept}
-        for name, result in results.items():
+    for each, doc in found.docs():
+        doc.user_data |= {"document": each.name, **each.kept}
+        for name, result in each.results.items():
             components[name].annotate(doc, result)
         docs.add(doc)
     docs.to_disk(path)
@@ -170,9 +168,9 @@ def _sentences(doc: "Doc") -> Iterator[list["Token"]]:
 def _write_columns(found: Annotations, path: Path) -> None:
     """A word and a column for each task, as in CoNLL-2003."""
     with open(path, "w", encoding="utf-8") as file:
-        for (document, results), doc in found.docs():
-            file.write(f"-DOCSTART- ({' '.join(document.name.split())})\n\n")
-            labels = [_labels(doc, found.tasks[name], result) for name, result in results.items()]
+        for each, doc in found.docs():
+            file.write(f"-DOCSTART- ({' '.join(each.name.split())})\n\n")
+            labels = [_labels(doc, found.tasks[name], result) for name, result in each.results.items()]
             for words in _sentences(doc):
                 for word in words:
                     file.write("\t".join([word.text, *(of_task[word.i] for of_task in labels)]) + "\n")
@@ -184,9 +182,9 @@ def _write_conllu(found: Annotations, path: Path) -> None:
     from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 
     with open(path, "w", encoding="utf-8") as file:
-        for (document, results), doc in found.docs():
-            about = {"newdoc id": document.name, **document.kept}
-            labels = {name: _labels(doc, found.tasks[name], result) for name, result in results.items()}
+        for each, doc in found.docs():
+            about = {"newdoc id": each.name, **each.kept}
+            labels = {name: _labels(doc, found.tasks[name], result) for name, result in each.results.items()}
             tagger = next((name for name in labels if found.tasks[name].task == "pos"), "")
             tags = labels.pop(tagger, ["_"] * len(doc))
             for words in _sentences(doc):
@@ -248,22 +246,22 @@ def _write_brat(found: Annotations, path: Path) -> None:
     has_prefix = [*kinds.values()].count("spans") > 1
     n_of_name: Counter[str] = Counter()
     types: dict[str, set[str]] = {"T": set(), "R": set(), "*": set()}
-    with open(path / _MARK, "w", encoding="utf-8") as documents:
-        for document, results in found:
-            parts = [re.sub(r"[^\w.-]", "_", part)[:100] for part in document.name.split("/")]
+    with open(path / FOLDER_MARK, "w", encoding="utf-8") as documents:
+        for each in found:
+            parts = [re.sub(r"[^\w.-]", "_", part)[:100] for part in each.name.split("/")]
             name = "/".join(part for part in parts if part.strip(".")).removesuffix(".txt") or "document"
             n_of_name[name] += 1
             name = f"{name}~{n_of_name[name]}" if n_of_name[name] > 1 else name
-            standoff = _Standoff(document.texts[0])
-            for task, result in results.items():
+            standoff = _Standoff(each.texts[0])
+            for task, result in each.results.items():
                 standoff.add(kinds[task], result, f"{task}-" if has_prefix else "")
             lines = standoff.marks + standoff.links
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             # brat counts both characters of a Windows line end as one.
-            text = document.texts[0].replace("\r\n", " \n").replace("\r", "\n")
+            text = each.texts[0].replace("\r\n", " \n").replace("\r", "\n")
             (path / f"{name}.txt").write_text(text, encoding="utf-8", newline="")
             (path / f"{name}.ann").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            about = {"file": name, "document": document.name, **document.kept}
+            about = {"file": name, "document": each.name, **each.kept}
             documents.write(json.dumps(about, ensure_ascii=False) + "\n")
             for line in lines:
                 types[line[0]].add(line.split("\t")[1].split()[0])
@@ -282,6 +280,6 @@ OUTPUTS = {
     ".spacy": Output(_write_docs, takes=(*_PLACES, "label", "answer", "json")),
     ".conllu": Output(_write_conllu, takes=("spans",)),
     ".conll": Output(_write_columns, takes=("spans",), keeps=False),
-    "/": Output(_write_brat, takes=_PLACES, mark=_MARK),
+    "/": Output(_write_brat, takes=_PLACES),
 }
 """By the ending of the output; `/` is a folder for brat."""

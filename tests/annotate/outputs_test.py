@@ -8,7 +8,6 @@ from typing import Any
 import conllu
 import pytest
 
-from elmo_tasks.annotate.documents import Document
 from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
 
 TEXT = "Ann met\nBob Lee. She sang."
@@ -55,7 +54,7 @@ def output_of(tmp_path: Path):
 
 
 def annotated(name: str, text: str, kept: dict[str, Any] | None = None, **results: Any) -> Annotated:
-    return Annotated(Document(name, (text,), kept or {}), results)
+    return Annotated(name, (text,), kept or {}, results)
 
 
 def test_json_lines_have_columns_that_are_kept(output_of):
