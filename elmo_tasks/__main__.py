@@ -89,8 +89,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    import uvicorn
+    from elmo_tasks.extras import needs
 
+    with needs("serve"):
+        import uvicorn
     # Worker processes read them, too.
     for name, value in {"": shlex.join(arguments.model), "_DEVICE": arguments.device}.items():
         if value:

@@ -3,9 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from elmo_tasks.version import RELEASE, __version__
+
 __all__ = ["needs"]
 
-_ALLENNLP = "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
+_ALLENNLP = (
+    f"pip install 'elmo_tasks[allennlp]' {RELEASE}/allennlp_today-{__version__}-py3-none-any.whl, then pip install "
+    "--no-deps allennlp==2.10.1 allennlp-models==2.10.1 'cached-path>=1.8.10'"
+    if RELEASE
+    else "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
+)
 
 
 @contextmanager

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
-from elmo_tasks.version import __version__
+from elmo_tasks.version import RELEASE, __version__
 
 __all__ = ["MODEL_GROUP", "local_model", "trained_model", "wheel_name"]
 
 MODEL_GROUP = "elmo_tasks.models"
 """The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
-RELEASE = ""
-"""The address of the files of this version's release, which the release workflow writes here."""
 
 _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.tar.gz"]
 _NAMES = ("coref", "ner", "pos", "snli", "squad", "srl", "sst")

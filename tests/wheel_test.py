@@ -4,14 +4,19 @@ import configparser
 import email
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import distribution
+from pathlib import Path
 
 import h5py
 import pytest
 
+from elmo_tasks.package import package_model
 from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
 
@@ -26,16 +31,24 @@ pytestmark = [
 FOLDERS = ("fixtures", "training_configs")
 
 
+def build(folder: Path, source: Path) -> None:
+    """Builds a wheel without a network."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", folder, source], check=True)
+
+
+def source_in(folder: Path) -> Path:
+    """What a wheel is built from, in links, so nothing is written into the checkout."""
+    for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+        (folder / name).symlink_to(CHECKOUT / name)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built without a network, and without writing into the checkout."""
-    source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
-        (source / name).symlink_to(CHECKOUT / name)
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, source],
-        check=True,
-    )
+    """The wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build(folder, source_in(tmp_path_factory.mktemp("source")))
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path)
 
@@ -96,3 +109,90 @@ def test_it_works_outside_the_checkout(wheel, tmp_path):
         assert file["0"].shape[-2:] == (4, 256)
     planned = [line.split()[-1] for line in process.stdout.splitlines() if "ner/" in line]
     assert planned == ["ner/baseline/1", "ner/input/1"]
+
+
+# What a newcomer who has only the wheel installs later, as the messages say.
+MISSING = {
+    "elmo_tasks",
+    "allennlp",
+    "allennlp_models",
+    "allennlp_today",
+    "allennlp_today_hook.py",
+    "cached_path",
+    "spacy",
+}
+JOURNEY = """
+from elmo_tasks import Elmo
+assert Elmo.from_pretrained().embed(["A dog barks."])[0].shape == (4, 256)
+from elmo_tasks import TrainedTask
+(predicate,) = TrainedTask("srl")("Ann sold the house.")
+print([(role["label"], role["text"]) for role in predicate["roles"]])
+"""
+
+
+def make_release(folder: Path, work: Path) -> None:
+    """The files of a release, as the workflow makes them, and the other packages, so pip needs no index."""
+    source = source_in(work)
+    (source / "elmo_tasks").unlink()
+    shutil.copytree(CHECKOUT / "elmo_tasks", source / "elmo_tasks", ignore=shutil.ignore_patterns("__pycache__"))
+    version = source / "elmo_tasks" / "version.py"
+    version.write_text(version.read_text().replace('RELEASE = ""', f'RELEASE = "{folder.as_uri()}"'))
+    build(folder, source)
+    build(folder, shutil.copytree(CHECKOUT / "allennlp_today", work / "today"))
+    package_model("srl", folder)
+    for name in ("spacy", "allennlp", "allennlp_models", "cached_path"):
+        installed = distribution(name)
+        with zipfile.ZipFile(folder / f"{name}-{installed.version}-py3-none-any.whl", "w") as file:
+            for path in installed.files or []:
+                if ".." not in path.parts and path.locate().is_file():
+                    file.write(path.locate(), path)
+
+
+def make_environment(folder: Path) -> None:
+    """An environment with the packages of this one, except those in `MISSING`."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    pip = folder / "bin" / "pip"
+    pip.write_text(f'#!/bin/sh\nexec {folder}/bin/python -m pip "$@"\n')
+    pip.chmod(0o755)
+    (folder / "others").mkdir()
+    for path in Path(pytest.__file__).parents[1].iterdir():
+        if path.name.partition("-")[0] not in MISSING:
+            (folder / "others" / path.name).symlink_to(path)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text(f"{folder / 'others'}\n")
+
+
+@pytest.mark.weekly
+def test_messages_lead_from_a_wheel_to_roles(tmp_path):
+    """The commands in the messages are run as they are, until the program ends without an error."""
+    release, environment = tmp_path / "release", tmp_path / "environment"
+    (tmp_path / "work").mkdir()
+    make_release(release, tmp_path / "work")
+    make_environment(environment)
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ELMO_TASKS_", "PYTHON", "PIP"))
+    }
+    variables |= {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(release),
+        "PIP_NO_COMPILE": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+    variables["PATH"] = f"{environment / 'bin'}:{variables['PATH']}"
+
+    def run(*words: str) -> subprocess.CompletedProcess:
+        return subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, text=True)
+
+    installed = run("pip", "install", "--no-deps", *map(str, release.glob("elmo_tasks-*.whl")))
+    assert installed.returncode == 0, installed.stderr
+    messages: list[str] = []
+    while (found := run("python", "-c", JOURNEY)).returncode:
+        messages.append(found.stderr.splitlines()[-1])
+        commands = re.findall(r"pip install .*?(?=, then |; |$)", messages[-1])
+        assert commands and messages[-1] not in messages[:-1], found.stderr
+        for command in commands:
+            followed = run("bash", "-c", command)
+            assert followed.returncode == 0, (command, followed.stderr)
+    assert found.stdout.splitlines()[-1] == "[('ARG0', 'Ann'), ('V', 'sold'), ('ARG1', 'the house')]"
+    expected = ["spacy is not installed", "allennlp_today is not installed", "the trained model 'srl' is not installed"]
+    assert all(start in message for start, message in zip(expected, messages, strict=True)), messages
