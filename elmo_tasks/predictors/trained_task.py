@@ -23,6 +23,7 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
+from elmo_tasks.predictors.explanation import explained
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.views import picture, rows_of
 from elmo_tasks.text import readable
@@ -158,6 +159,14 @@ class TrainedTask:
         """A picture of the result for a text, as HTML by displaCy: names, roles, chains, or the answer in a passage."""
         ((*_, text),) = inputs = _rows(self._by_name(texts, named))
         return picture(self.predictor.shown_as, text, next(self.stream(inputs)), str(self._options["language"]))
+
+    def explain(self, *texts: str, interpreter: str = "simple-gradient", **named: str) -> list[dict[str, Any]]:
+        """
+        How much each word of a text (or a pair) matters for what is found: a list of `found`, which is a name, a
+        predicate, a chain, or else the result, and `words` with `text`, `start`, `end` and `weight`. The weights of a
+        text sum to 1. `interpreter` is AllenNLP's: also `"integrated-gradient"` or `"smooth-gradient"`.
+        """
+        return list(explained(self.predictor, _rows(self._by_name(texts, named))[0], interpreter))
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """

@@ -88,7 +88,7 @@ class Shell:
             arguments = [self._expanded(word) for word in words[3:]]
             assert elmo_tasks_main(arguments) == 0, line
         elif words[0] in _BASH:
-            subprocess.run(["bash", "-euc", line], check=True, stdout=subprocess.DEVNULL)
+            print(subprocess.run(["bash", "-euc", line], check=True, stdout=subprocess.PIPE, text=True).stdout, end="")
         else:
             raise AssertionError(f"a command that a test can run, or a block that says why not, but: {line}")
 
