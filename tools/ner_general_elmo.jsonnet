@@ -5,7 +5,7 @@
   data_loader+: { batch_sampler+: { batch_size: 96 } },
   trainer+: {
     optimizer+: { lr: 0.0013 },
-    num_epochs: 4,
+    num_epochs: 8,
     patience: null,
     learning_rate_scheduler: { type: 'elmo_linear_with_warmup', warmup_steps: 100 },
   },

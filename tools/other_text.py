@@ -1,12 +1,13 @@
 """
 Scores of the models in `models/` on text unlike what they were trained on, next to their own test sets:
-`python tools/other_text.py FOLDER DATA [TASK ...]`, ten minutes of one core.
+`python tools/other_text.py FOLDER DATA [TASK ...]`, twenty minutes of one core.
 Prints the beginning of rows of `results/studies.csv`.
 
-DATA is what `allennlp elmo-data open --to DATA` wrote. FOLDER has clones of UniversalNER/UNER_English-PUD,
-UniversalDependencies/UD_English-PUD and UD_English-GUM, propbank/propbank-release, amir-zeldes/gum, verypluming/MED and
-deepset-ai/COVID-QA; `masc/`, the bracketed Penn Treebank files of MASC (https://anc.org/data/masc); and
-`amazon_cells_labelled.txt` of the Sentiment Labelled Sentences (UCI, CC BY 4.0). What is missing there is left out.
+DATA is what `allennlp elmo-data open --to DATA` wrote. FOLDER has clones of UniversalNER/UNER_English-EWT,
+UNER_English-PUD and UNER_German-PUD, UniversalDependencies/UD_English-PUD and UD_English-GUM, amir-zeldes/gum,
+propbank/propbank-release, verypluming/MED, deepset-ai/COVID-QA and deepmind/xquad; `masc/`, the bracketed Penn Treebank
+files of MASC (https://anc.org/data/masc); and `amazon_cells_labelled.txt` of the Sentiment Labelled Sentences (UCI,
+CC BY 4.0). What is missing there is left out.
 """
 
 import argparse
@@ -14,31 +15,50 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.shipped import MODELS
 
-# The words of a file: the first column of names, the second of CoNLL-U.
-_WORDS = re.compile(r"(?m)^(\d+\t)?([^\s#]\S*)")
+# The words of a file: the first column of names, the second of CoNLL-U, the fourth of CoNLL-2012.
+_WORDS = re.compile(r"(?m)^(\d+\t|\S+ +\d+ +\d+ +)?([^\s#]\S*)")
 _CASES: dict[str, Callable[[str], str]] = {"": str, ", without capitals": str.lower, ", all capitals": str.upper}
 _LEAF = re.compile(r"\(|\)|[^\s()]+(?:\s+[^\s()]+)?")
 # Kinds of text in GUM with an open licence: CC BY (Wikinews) and CC BY-SA (Wikipedia, Wikivoyage).
 _GUM = ("news", "interview", "bio", "voyage")
+# A word, what begins its tag, and the kind of name.
+_ROW = re.compile(r"(?m)^(\S+) .*?(?:([BI]-)(\S+)|O)$")
+_ROW_OF_UNER = re.compile(r"(?m)^\S+\t(.*)\t(?:([BI]-)(\w+)|O)\t\S+\t\S+$")
+# Labels of UNER and WNUT-17 and those of our model; None is no name.
+_LABELS = {
+    "PER": "PERSON",
+    "person": "PERSON",
+    "location": "LOC",
+    "corporation": "ORG",
+    "group": "ORG",
+} | dict.fromkeys(("OTH", "creative-work", "product"))
 
 
-def entities(source: Path) -> str:
-    """The words and tags of UNER in two columns, with the labels of our model; other files as they are."""
+def entities(source: Path, case: str = "") -> str:
+    """Words and tags in two columns, with the labels of our model, of UNER, WNUT-17 or our own files."""
+    return cased(_entities(source), case)
+
+
+def _entities(source: Path) -> str:
+    text = source.read_text("utf-8")
     if source.suffix != ".iob2":
-        return source.read_text("utf-8")
-    text = re.sub(r"(?m)^#.*\n", "", source.read_text("utf-8"))
-    return re.sub(r"(?m)^\S+\t(.*)\t(\S+)\t\S+\t\S+$", _two_columns, text)
+        return _ROW.sub(_two_columns, text)
+    sentences = _ROW_OF_UNER.sub(_two_columns, re.sub(r"(?m)^#.*\n", "", text)).split("\n\n")
+    # Earlier sentences of this file are in data/open, some of them to train on.
+    return "\n\n".join(sentences[1500:] if source.name == "en_ewt-ud-test.iob2" else sentences)
 
 
-def _two_columns(line: re.Match) -> str:
-    word, tag = line[1].replace(" ", ""), line[2].replace("PER", "PERSON")
-    return f"{word} {'O' if 'OTH' in tag else tag}"
+def _two_columns(row: re.Match) -> str:
+    label = _LABELS.get(row[3], row[3])
+    return f"{row[1].replace(' ', '')} {f'{row[2]}{label}' if label else 'O'}"
 
 
 def cased(content: str, case: str) -> str:
@@ -99,7 +119,8 @@ def _is_sound(cells: tuple[str, ...]) -> bool:
 
 def _leaves(text: str) -> Iterator[list[str]]:
     """The words of each tree, without traces."""
-    depth, words = 0, []
+    depth = 0
+    words: list[str] = []
     for part in _LEAF.findall(text):
         if part in "()":
             depth += 1 if part == "(" else -1
@@ -127,25 +148,50 @@ def questions(source: Path) -> str:
     return json.dumps({"data": [{"title": "", "paragraphs": paragraphs}]})
 
 
-def evaluated(task: str, content: str, suffix: str, metric: str) -> float:
+def in_case(value: Any, case: str) -> Any:
+    """JSON with all texts in a different case; offsets still hold."""
+    if isinstance(value, dict):
+        return {key: in_case(each, case) for key, each in value.items()}
+    if isinstance(value, list):
+        return [in_case(each, case) for each in value]
+    change = lambda letter: changed if len(changed := _CASES[case](letter)) == 1 else letter  # noqa: E731
+    return "".join(map(change, value)) if isinstance(value, str) else value
+
+
+def tagged(source: Path, case: str) -> str:
+    return cased(source.read_text("utf-8"), case)
+
+
+def roles(source: Path, case: str) -> str:
+    """Every fourth document of a file of CoNLL-2012."""
+    return cased("#begin".join(source.read_text("utf-8").split("#begin")[::4]), case)
+
+
+def articles(source: Path, case: str, number: int) -> str:
+    """The first articles of a file of SQuAD."""
+    content = json.loads(source.read_text("utf-8"))
+    return json.dumps({"data": in_case(content["data"][:number], case)})
+
+
+def evaluated(suffix: str, metric: str, content: Callable[[], str], archive: Path) -> float:
     """A metric of `allennlp evaluate` for the content of a file."""
     from allennlp.commands.evaluate import evaluate_from_archive
 
     with tempfile.NamedTemporaryFile("w", suffix=suffix, encoding="utf-8") as file:
-        file.write(content)
+        file.write(content())
         file.flush()
-        found: dict[str, Any] = evaluate_from_archive(str(MODELS / task), file.name)
+        found: dict[str, Any] = evaluate_from_archive(str(archive), file.name)
     return 100 * found[metric]
 
 
-def tags(content: str) -> tuple[float, float, float]:
+def tags(content: Callable[[], str], archive: Path) -> tuple[float, float, float]:
     """The accuracy of universal tags, of Penn Treebank tags and of both for CoNLL-U."""
     from elmo_tasks.data import PosReader
 
-    predictor: Any = TrainedTask("pos").predictor
+    predictor: Any = TrainedTask(archive).predictor
     right, n_words = [0, 0, 0], 0
     with tempfile.NamedTemporaryFile("w", suffix=".conllu", encoding="utf-8") as file:
-        file.write(content)
+        file.write(content())
         file.flush()
         rows = [row for _, row in PosReader(tags="both").rows(file.name)]
     outputs = predictor.predict_batch_json([{"words": words} for words, _ in rows])
@@ -158,19 +204,45 @@ def tags(content: str) -> tuple[float, float, float]:
     return universal, penn, both
 
 
-def entailment(source: Path) -> float:
+def reliability(source: Path, archive: Path) -> Iterator[tuple[str, float]]:
+    """Of the names found, by their probability: a measure and which share is right, in per cent; last, the mean gap."""
+    from elmo_tasks.tags import tags_to_spans
+
+    predictor: Any = TrainedTask(archive).predictor
+    sentences = source.read_text("utf-8").strip().split("\n\n")
+    rows = [[line.split(" ") for line in sentence.split("\n")] for sentence in sentences]
+    outputs = predictor.predict_batch_json([{"words": [word for word, _ in row]} for row in rows])
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(10)]
+    for row, output in zip(rows, outputs, strict=True):
+        golds = tags_to_spans([tag for _, tag in row])
+        for span in output["spans"]:
+            is_right = (span["label"], span["start"], span["end"]) in golds
+            bins[min(int(10 * span["score"]), 9)].append((span["score"], is_right))
+    gap = 0.0
+    for number, found in enumerate(bins):
+        if found:
+            mean = 100 * sum(score for score, _ in found) / len(found)
+            right = 100 * sum(is_right for _, is_right in found) / len(found)
+            gap += len(found) * abs(mean - right)
+            named = f"{len(found)} with a probability of {number / 10:.1f} to {(number + 1) / 10:.1f}"
+            yield f"right, of {named} (mean {mean / 100:.2f}), in per cent", right
+    yield "mean difference of probability and share that is right, in points", gap / sum(map(len, bins))
+
+
+def entailment(source: Path, archive: Path) -> float:
     """The accuracy of entailment or not."""
     header, *lines = source.read_text("utf-8").splitlines()
     rows = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
-    results = TrainedTask("snli")([(row["sentence1"], row["sentence2"]) for row in rows])
+    results = TrainedTask(archive)([(row["sentence1"], row["sentence2"]) for row in rows])
     guesses = [max(result, key=result.__getitem__) == "entailment" for result in results]
     golds = [row["gold_label"] == "entailment" for row in rows]
     return 100 * sum(one == other for one, other in zip(guesses, golds, strict=True)) / len(rows)
 
 
-def sentiment(pairs: list[tuple[str, bool]]) -> float:
+def sentiment(labelled: Callable[[], list[tuple[str, bool]]], archive: Path) -> float:
     """The accuracy of positive or negative: whether 4 and 5 stars together are likelier than 1 and 2."""
-    results = TrainedTask("sst")([text for text, _ in pairs])
+    pairs = labelled()
+    results = TrainedTask(archive)([text for text, _ in pairs])
     of = [result["probabilities"] for result in results]
     guesses = [each[4] + each[5] > each[1] + each[2] for each in of]
     return 100 * sum(guess == gold for guess, (_, gold) in zip(guesses, pairs, strict=True)) / len(pairs)
@@ -187,61 +259,75 @@ def films(source: Path) -> list[tuple[str, bool]]:
     return [(" ".join(re.findall(r" ([^\s()]+)\)", tree)), int(tree[1]) > 2) for tree in trees]
 
 
-def captions(source: Path) -> float:
+def captions(source: Path, case: str, archive: Path) -> float:
     """The accuracy of entailment or not on SNLI, to compare with `entailment`."""
     rows = [row for row in map(json.loads, source.read_text("utf-8").splitlines()) if row["gold_label"] != "-"][:3000]
-    results = TrainedTask("snli")([(row["sentence1"], row["sentence2"]) for row in rows])
-    guesses = [max(result, key=result.__getitem__) == "entailment" for result in results]
+    pairs = [(_CASES[case](row["sentence1"]), _CASES[case](row["sentence2"])) for row in rows]
+    guesses = [max(result, key=result.__getitem__) == "entailment" for result in TrainedTask(archive)(pairs)]
     right = (guess == (row["gold_label"] == "entailment") for guess, row in zip(guesses, rows, strict=True))
     return 100 * sum(right) / len(rows)
 
 
-_F1, _COREF, _SRL = "f1-measure-overall", "coref_f1", "f1"
-# Task, text, measure, what it needs, and how it is computed.
-Test = tuple[str, str, str, Path, Callable[[], Any]]
+# Task, text, measure, what it needs, and how an archive is scored.
+Test = tuple[str, str, str, Path, Callable[[Path], Any]]
 
 
-def tests(folder: Path, data: Path) -> list[Test]:
-    uner, ud = folder / "UNER_English-PUD/en_pud-ud-test.iob2", folder / "UD_English-{0}/en_{1}-ud-test.conllu"
-    propbank, gum, med = folder / "propbank-release", folder / "gum", folder / "MED/MED.tsv"
-    covid = folder / "COVID-QA/data/question-answering/200423_covidQA.json"
-    amazon = folder / "amazon_cells_labelled.txt"
-    found: list[Test] = [
-        ("squad", "papers about COVID-19 (COVID-QA)", "F1", covid,
-         lambda: evaluated("squad", questions(covid), ".json", "f1")),
-        ("snli", "captions (SNLI), entailment or not", "accuracy", data / "snli/test.jsonl",
-         lambda: captions(data / "snli/test.jsonl")),
-        ("snli", "monotone changes of sentences (MED), entailment or not", "accuracy", med, lambda: entailment(med)),
-        ("sst", "film reviews (SST), positive or negative", "accuracy", data / "sst/test.txt",
-         lambda: sentiment(films(data / "sst/test.txt"))),
-        ("sst", "product reviews (Amazon), positive or negative", "accuracy", amazon,
-         lambda: sentiment(reviews(amazon))),
-    ]  # fmt: skip
-    german = folder / "UNER_German-PUD/de_pud-ud-test.iob2"
-    names = {
-        "web text (UNER EWT)": data / "ner_general/ewt.txt",
-        "Wikipedia (WikiGold)": data / "ner_general/wikigold.txt",
-        "news and Wikipedia (UNER PUD)": uner,
-        "tweets (BTC)": data / "ner_general/tweets.txt",
-        "German news and Wikipedia (UNER PUD)": german,
-    }
-    for text, file in names.items():
-        for case in _CASES if file.stem in ("ewt", "wikigold") else [""]:
-            score = lambda file=file, case=case: evaluated("ner", cased(entities(file), case), ".txt", _F1)  # noqa: E731
-            found.append(("ner", text + case, "F1", file, score))
+def tests_of_names(folder: Path, data: Path) -> Iterator[Test]:
+    of_uner = {"web text (UNER EWT)": "English-EWT/en_ewt", "news and Wikipedia (UNER PUD)": "English-PUD/en_pud"}
+    of_uner["German news and Wikipedia (UNER PUD)"] = "German-PUD/de_pud"
+    files = {text: folder / f"UNER_{name}-ud-test.iob2" for text, name in of_uner.items()}
+    files["web text of data/open (UNER EWT)"] = data / "ner_general/ewt.txt"
+    files["Wikipedia (WikiGold)"] = data / "ner_general/wikigold.txt"
+    files["tweets (WNUT-17)"] = data / "ner/test.txt"
+    files["tweets (BTC)"] = data / "ner_general/tweets.txt"
+    f1 = partial(evaluated, ".txt", "f1-measure-overall")
+    for text, file in files.items():
+        for case in _CASES if text in ("web text (UNER EWT)", "Wikipedia (WikiGold)") else [""]:
+            yield "ner", text + case, "F1", file, partial(f1, partial(entities, file, case))
+    dev = data / "ner_general/dev.txt"
+    yield "ner", "", "", dev, partial(reliability, dev)
+
+
+def tests_of_structure(folder: Path, data: Path) -> Iterator[Test]:
+    """The tests of parts of speech, roles and coreference."""
     for name, text in (("EWT", "web text"), ("PUD", "news and Wikipedia"), ("GUM", "16 kinds of text")):
-        file = data / "pos/test.conllu" if name == "EWT" else Path(str(ud).format(name, name.lower()))
+        elsewhere = folder / f"UD_English-{name}/en_{name.lower()}-ud-test.conllu"
+        file = data / "pos/test.conllu" if name == "EWT" else elsewhere
         for case in _CASES if name == "EWT" else [""]:
-            score = lambda file=file, case=case: tags(cased(file.read_text("utf-8"), case))  # noqa: E731
-            found.append(("pos", f"{text} (UD {name}){case}", "accuracy", file, score))
+            yield "pos", f"{text} (UD {name}){case}", "accuracy", file, partial(tags, partial(tagged, file, case))
+    propbank, gum, ewt = folder / "propbank-release", folder / "gum", data / "srl/test/ewt.gold_conll"
+    f1 = partial(evaluated, ".gold_conll", "f1")
     for kind in ("written", "spoken"):
-        columns = lambda kind=kind: propositions(propbank, folder / "masc", kind)  # noqa: E731
-        score = lambda columns=columns: evaluated("srl", columns(), ".gold_conll", _SRL)  # noqa: E731
-        found.append(("srl", f"{kind} text of MASC (PropBank)", "F1", folder / "masc", score))
+        masc = partial(propositions, propbank, folder / "masc", kind)
+        yield "srl", f"{kind} text of MASC (PropBank)", "F1", folder / "masc", partial(f1, masc)
+    for case in _CASES:
+        yield "srl", f"a quarter of the web text (EWT){case}", "F1", ewt, partial(f1, partial(roles, ewt, case))
+    f1 = partial(evaluated, ".conll", "coref_f1")
     for kind in _GUM:
-        score = lambda kind=kind: evaluated("coref", documents(gum, kind), ".conll", _COREF)  # noqa: E731
-        found.append(("coref", f"{kind} (OntoGUM)", "mean F1", gum, score))
-    return found
+        yield "coref", f"{kind} (OntoGUM)", "mean F1", gum, partial(f1, partial(documents, gum, kind))
+
+
+def tests_of_texts(folder: Path, data: Path) -> Iterator[Test]:
+    """The tests of questions, entailment and sentiment."""
+    covid = folder / "COVID-QA/data/question-answering/200423_covidQA.json"
+    wikipedia, german = data / "squad/dev.json", folder / "xquad/xquad.de.json"
+    f1 = partial(evaluated, ".json", "f1")
+    yield "squad", "papers about COVID-19 (COVID-QA)", "F1", covid, partial(f1, partial(questions, covid))
+    for case in _CASES:
+        asked = partial(articles, wikipedia, case, 3)
+        yield "squad", f"three articles of Wikipedia (SQuAD){case}", "F1", wikipedia, partial(f1, asked)
+    asked = partial(articles, german, "", 12)
+    yield "squad", "twelve articles of Wikipedia in German (XQuAD)", "F1", german, partial(f1, asked)
+    snli, med = data / "snli/test.jsonl", folder / "MED/MED.tsv"
+    for case in _CASES:
+        yield "snli", f"captions (SNLI), entailment or not{case}", "accuracy", snli, partial(captions, snli, case)
+    text = "monotone changes of sentences (MED), entailment or not"
+    yield "snli", text, "accuracy", med, partial(entailment, med)
+    sst, amazon = data / "sst/test.txt", folder / "amazon_cells_labelled.txt"
+    text = "film reviews (SST), positive or negative"
+    yield "sst", text, "accuracy", sst, partial(sentiment, partial(films, sst))
+    text = "product reviews (Amazon), positive or negative"
+    yield "sst", text, "accuracy", amazon, partial(sentiment, partial(reviews, amazon))
 
 
 def main() -> None:
@@ -249,13 +335,25 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("tasks", nargs="*")
+    parser.add_argument("--models", type=Path, default=MODELS, help="a folder with archives named like the tasks")
+    parser.add_argument("--seed", default="", help="the seed of these archives, for the rows")
     arguments = parser.parse_args()
-    for task, text, measure, needed, score in tests(arguments.folder, arguments.data):
-        if needed.exists() and task in (arguments.tasks or [task]):
-            values = score()
-            named = zip(("universal ", "Penn "), values, strict=False) if task == "pos" else [("", values)]
-            for name, value in named:
-                print(f'other text,{task},models/{task},,"{name}{measure}, {text}",{value:.2f}', flush=True)
+    tests = chain.from_iterable(
+        each(arguments.folder, arguments.data) for each in (tests_of_names, tests_of_structure, tests_of_texts)
+    )
+    for task, text, measure, needed, score in tests:
+        if not needed.exists() or task not in (arguments.tasks or [task]):
+            continue
+        values = score(arguments.models / task)
+        rows = values if measure == "" else [(f"{measure}, {text}", values)]
+        if task == "pos":
+            rows = [
+                (f"{kind} {measure}, {text}", value)
+                for kind, value in zip(("universal", "Penn"), values[:2], strict=True)
+            ]
+        for name, value in rows:
+            study = "other text" if measure else "reliability"
+            print(f'{study},{task},models/{task},{arguments.seed},"{name}",{value:.2f}', flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """
 Trains the models in `models/` and writes their cards: `make models`, about four hours on two cores.
 
-`ner` and `pos` are runs of configs of their own, and the others the runs of Table 1 with ELMo of the plan `open`, all
-with seed 1. What `allennlp train` made is reduced to half precision, without the biLM's weights, which the package has.
-The card has the measured scores, speed and memory. A run, a reduced model or a measurement that exists is not made
-again.
+`ner` and `pos` are runs of configs of their own, `ner` the best of three seeds on the dev set, and the others the runs
+of Table 1 with ELMo of the plan `open` with seed 1. What `allennlp train` made is reduced to half precision, without
+the biLM's weights, which the package has. The card has the measured scores, speed and memory. A run, a reduced model or
+a measurement that exists is not made again.
 """
 
 import argparse
@@ -16,8 +16,10 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import torch
@@ -78,7 +80,7 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     if archive.parent == MODELS and data.endswith(".conllu"):
         # A pair of tags that is not in the training data has no label.
-        metrics["accuracy"] = tags(Path(data).read_text("utf-8"))[2] / 100
+        metrics["accuracy"] = tags(partial(Path(data).read_text, "utf-8"), archive)[2] / 100
     elif archive.parent == MODELS:
         metrics = evaluate_from_archive(str(archive), data)
     # Kilobytes on Linux.
@@ -131,14 +133,15 @@ def main() -> None:
 
     plan = Plan("open", results=arguments.runs, data=arguments.data, seeds=1)
     runs = [run for run in plan.runs(["table 1"], arguments.tasks) if run.variant != "baseline"]
-    runs = [own_run(task, plan) for task in arguments.tasks if "config" in CARDS[task]] + [
-        run for run in runs if "config" not in CARDS[run.task]
+    of_tasks = [own_runs(task, plan) for task in arguments.tasks if "config" in CARDS[task]] + [
+        [run] for run in runs if "config" not in CARDS[run.task]
     ]
     roots = {plan.variables["ELMO_TASKS_DATA"]: "data/open", str(ROOT): "."}
-    for run in runs:
-        for _, problem in train_all([run]):
+    for runs in of_tasks:
+        for run, problem in train_all(runs):
             if problem:
                 raise RuntimeError(f"{run.name} {problem}")
+        run = max(runs, key=lambda run: json.loads(run.file.read_text())["dev"])
         folder, trained = MODELS / run.task, run.folder / "run"
         if not (run.folder / "half.json").exists():
             # The model of an earlier training is replaced.
@@ -147,49 +150,75 @@ def main() -> None:
         data = run.config.get("test_data_path") or run.config["validation_data_path"]
         full = measured(trained, data, run.folder / "full.json")
         half = measured(folder, data, run.folder / "half.json")
-        write_card(run, folder, full, half)
+        write_card(run, folder, full, half, [each.file for each in runs])
 
 
-def studied(task: str, study: str, title: str) -> list[str]:
-    """A table with the rows of a study in `results/studies.csv`, if it has any of a model."""
+def studied(task: str, study: str, title: str, seed: int) -> list[str]:
+    """
+    A table with the rows of a study in `results/studies.csv`, if it has any of a model: those of the seed of the model,
+    and the mean and deviation of all seeds.
+    """
+    values: dict[str, dict[str, float]] = {}
     with open(ROOT / "results/studies.csv", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if (row["study"], row["model"]) == (study, f"models/{task}")]
-    table = [f"| {row['measure']} | {float(row['value']):.1f} |" for row in rows]
-    return [f"| {title} | |", "|---|---|", *table, ""] if rows else []
+        for row in csv.DictReader(file):
+            if (row["study"], row["task"], row["model"]) == (study, task, f"models/{task}"):
+                values.setdefault(row["measure"], {})[row["seed"]] = float(row["value"])
+    if not values:
+        return []
+    n_seeds = max(map(len, values.values()))
+    head = [f"| {title} | |", "|---|---|"]
+    if n_seeds > 1:
+        head = [f"| {title} | this model | {n_seeds} seeds |", "|---|---|---|"]
+    rows = []
+    for measure, of_seeds in values.items():
+        cells = [f"{of_seeds.get(str(seed), of_seeds.get('', 0.0)):.1f}"]
+        if n_seeds > 1:
+            cells.append(mean_and_deviation(list(of_seeds.values())))
+        rows.append(f"| {measure} | {' | '.join(cells)} |")
+    return [*head, *rows, ""]
 
 
-def own_run(task: str, plan: Any) -> Any:
-    """The run of a model with a config of its own, which is in no table."""
+def mean_and_deviation(values: list[float]) -> str:
+    return f"{mean(values):.1f} ± {stdev(values):.1f}" if len(values) > 1 else ""
+
+
+def own_runs(task: str, plan: Any) -> list[Any]:
+    """The runs of a model with a config of its own, which is in no table."""
     from elmo_tasks.configs import evaluate_file
     from elmo_tasks.files.json_files import text_digest
     from elmo_tasks.replication.plan import Run
 
     name = CARDS[task]["config"]
     text = evaluate_file(str(Path(__file__).with_name(f"{name}.jsonnet")), plan.variables)
-    config = {**json.loads(text), **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), 1)}
-    return Run(
-        task,
-        name,
-        seed=1,
-        size=None,
-        folder=plan.results / task / name / "1",
-        config={**config, "evaluate_on_test": True},
-        settings={"data": CARDS[task]["corpora"]},
-        training_size=None,
-        digest=text_digest(text)[:16],
-        inputs=plan.inputs(config),
-    )
+    runs = []
+    for seed in range(1, CARDS[task].get("n_seeds", 1) + 1):
+        config = {**json.loads(text), **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed)}
+        run = Run(
+            task,
+            name,
+            seed=seed,
+            size=None,
+            folder=plan.results / task / name / str(seed),
+            config={**config, "evaluate_on_test": True},
+            settings={"data": CARDS[task]["corpora"]},
+            training_size=None,
+            digest=text_digest(text)[:16],
+            inputs=plan.inputs(config),
+        )
+        runs.append(run)
+    return runs
 
 
-def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any]) -> None:
+def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any], files: list[Path]) -> None:
     from elmo_tasks import TrainedTask
     from elmo_tasks.replication.paper import TASKS
 
     card, task = CARDS[run.task], TrainedTask(folder)
     _, name, metric, *_, part = TASKS[run.task]
-    published = (ROOT / "results/open" / run.task / run.variant).glob("?.json")
-    scores = sorted(json.loads(path.read_text())[part] for path in published)
-    seeds = card.get("seeds") or f"{scores[0]:.1f} to {scores[-1]:.1f} in {len(scores)} published runs"
+    published = list((ROOT / "results/open" / run.task / run.variant).glob("?.json"))
+    scores = sorted(json.loads(path.read_text())[part] for path in published or files)
+    runs = f"{len(scores)} {'published runs' if published else 'runs'}"
+    seeds = card.get("seeds") or f"{scores[0]:.1f} to {scores[-1]:.1f} in {runs}"
     example = task.predictor.examples[0]
     result = json.dumps(task(*example), indent=1, ensure_ascii=False)
     megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
@@ -201,6 +230,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
     ours, whole = 100 * half["metrics"][metric], json.loads(run.file.read_text())[part]
     changed = f"numbers in predictions differ by at most {difference:.4f}"
     trained = f"`tools/{run.variant}.jsonnet`" if "config" in card else _OF_PLAN
+    best = f", the best of {card['n_seeds']} on the dev set" if "n_seeds" in card else ""
     lines = [
         "---",
         *(f"{key}: {value}" for key, value in front.items()),
@@ -229,11 +259,11 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
         f"| whole archive of the training | {name} {whole:.2f} (here {ours:.2f}); {changed} |",
         "",
-        *studied(run.task, "other text", "On text of other kinds (`tools/other_text.py`)"),
-        *studied(run.task, "reliability", "Found names on the dev set, by probability"),
+        *studied(run.task, "other text", "On text of other kinds (`tools/other_text.py`)", run.seed),
+        *studied(run.task, "reliability", "Found names on the dev set, by probability", run.seed),
         f"**Bad at** {card['bad_at']}",
         "",
-        f"Trained by `make models`: {trained}, seed 1.",
+        f"Trained by `make models`: {trained}, seed {run.seed}{best}.",
         "",
     ]
     (folder / "README.md").write_text("\n".join(lines), "utf-8")
