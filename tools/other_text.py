@@ -233,7 +233,8 @@ def entailment(source: Path, archive: Path) -> float:
     """The accuracy of entailment or not."""
     header, *lines = source.read_text("utf-8").splitlines()
     rows = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
-    results = TrainedTask(archive)([(row["sentence1"], row["sentence2"]) for row in rows])
+    task: Any = TrainedTask(archive)
+    results = task([(row["sentence1"], row["sentence2"]) for row in rows])
     guesses = [max(result, key=result.__getitem__) == "entailment" for result in results]
     golds = [row["gold_label"] == "entailment" for row in rows]
     return 100 * sum(one == other for one, other in zip(guesses, golds, strict=True)) / len(rows)
@@ -263,7 +264,8 @@ def captions(source: Path, case: str, archive: Path) -> float:
     """The accuracy of entailment or not on SNLI, to compare with `entailment`."""
     rows = [row for row in map(json.loads, source.read_text("utf-8").splitlines()) if row["gold_label"] != "-"][:3000]
     pairs = [(_CASES[case](row["sentence1"]), _CASES[case](row["sentence2"])) for row in rows]
-    guesses = [max(result, key=result.__getitem__) == "entailment" for result in TrainedTask(archive)(pairs)]
+    task: Any = TrainedTask(archive)
+    guesses = [max(result, key=result.__getitem__) == "entailment" for result in task(pairs)]
     right = (guess == (row["gold_label"] == "entailment") for guess, row in zip(guesses, rows, strict=True))
     return 100 * sum(right) / len(rows)
 
