@@ -6,10 +6,12 @@ from typing import Any
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
-from allennlp.data.fields import ListField, SequenceLabelField, TextField
+from allennlp.data.fields import SequenceLabelField
 from allennlp.interpret.saliency_interpreters import SaliencyInterpreter
 
-from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor, place_of, tokens_of
+from elmo_tasks.predictors.interpretation import texts_of
+from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
+from elmo_tasks.predictors.task import place_of, tokens_of
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["explained"]
@@ -22,10 +24,9 @@ def explained(predictor: JsonLinesPredictor, texts: tuple[str, ...], interpreter
     explainable.json_to_labeled_instances = lambda labeled: labeled
     interpret = SaliencyInterpreter.by_name(interpreter)(explainable).saliency_interpret_from_json
     for line in predictor.lines(*texts):
-        parsed = predictor.parse(line)
-        for instance in predictor.instances_of([parsed])[0]:
+        for instance in predictor.instances_of([predictor.parse(line)])[0]:
             output = predictor.predict_instance(instance)
-            result = predictor.plain([predictor.brief(parsed, [output])], *texts)
+            result = predictor.plain([output], *texts)
             if "clusters" in output:
                 found, labeled = result["chains"], _without_each_chain(predictor, instance, output)
             elif "spans" in output and predictor.shown_as == "spans":
@@ -60,8 +61,7 @@ def _without_each_chain(predictor: JsonLinesPredictor, instance: Instance, outpu
 
 def _words(instance: Instance, weights: dict[str, list[float]]) -> list[JsonDict]:
     """The words of all texts of an instance. Of several, `grad_input_1` is the last."""
-    first = {name: field[0] if isinstance(field, ListField) else field for name, field in instance.fields.items()}
-    names = [name for name, field in first.items() if isinstance(field, TextField)]
+    names = texts_of(instance)
     words = []
     for number, name in enumerate(names):
         tokens = tokens_of(instance[name])
