@@ -80,6 +80,10 @@ class TaggingPredictor(SentencePredictor):
         whole = {key: list(chain.from_iterable(output[key] for output in outputs)) for key in outputs[0]}
         return whole | pieces_of(parts)
 
+    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+        spans = chain.from_iterable(output["spans"] for output in outputs)
+        return [{**span_in(texts[0], span), "label": span["label"], "probability": span["score"]} for span in spans]
+
 
 def pieces_of(parts: Sequence[range]) -> JsonDict:
     """The first and the last word of each piece of a sentence, if it has several."""
@@ -101,10 +105,6 @@ class NerPredictor(TaggingPredictor):
     )
     shown_as = "spans"
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": []}
-
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
-        spans = chain.from_iterable(output["spans"] for output in outputs)
-        return [{**span_in(texts[0], span), "label": span["label"], "probability": span["score"]} for span in spans]
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
         """One instance per entity, as in AllenNLP. A sentence without entities is one instance with its tags."""

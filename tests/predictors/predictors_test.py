@@ -40,7 +40,7 @@ LINES = {
         {"sentence": "The old man sings, and she eats an apple."},
         {"sentence": ""},
     ],
-    "sst": [{"sentence": "It works."}, {"words": ["It", "is", "a", "very", "good", "film"]}, {"sentence": " "}],
+    "sst": [{"text": "It works."}, {"words": ["It", "is", "a", "very", "good", "film"]}, {"sentence": " "}],
 }
 
 
