@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,8 +63,10 @@ def annotate_file(
     device, language, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
+    from elmo_tasks import TrainedTask
+
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    loaded = _load(tasks, language, device)
+    loaded = TrainedTask.by_name(tasks, language=language, device=device)
     source = Corpus(Path(corpus), _inputs_of(loaded), _names(text_column), id_column, _names(keep), glob, input_format)
     n_texts, kept = source.survey()
     _check_output(ending, loaded, kept)
@@ -73,26 +75,9 @@ def annotate_file(
     settings |= source.settings()
     mark = FOLDER_MARK if ending == "/" else ""
     job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts", mark)
-    # Other processes load their own models.
-    models = tuple(str(task.path.absolute()) for task in loaded.values())
-    in_process = loaded if workers is None and ray is None else None
-    write = partial(_write_part, models, language, device, tasks=in_process)
-
-    def join(files: list[Path], path: Path) -> None:
-        OUTPUTS[ending].write(Annotations(files, loaded, language), path)
-
+    write, join = partial(_write_part, loaded), partial(_write_output, ending, loaded, language)
     job.run(source.documents(), write, join, workers=workers, ray=ray, device=device)
     return n_texts
-
-
-def _load(models: Sequence[str | os.PathLike[str]], language: str, device: str | None) -> dict[str, "TrainedTask"]:
-    from elmo_tasks import TrainedTask
-
-    return TrainedTask.by_name(models, language=language, device=device)
-
-
-# Once per worker process. Each call of `annotate_file` loads its own, because a model may have been trained again.
-_loaded = lru_cache(maxsize=1)(_load)
 
 
 def _inputs_of(tasks: dict[str, "TrainedTask"]) -> tuple[str, ...]:
@@ -122,14 +107,7 @@ def _model_digest(task: "TrainedTask") -> str:
     return weights_digest(type(model).__name__, model.state_dict()).hex()
 
 
-def _write_part(
-    models: tuple[str, ...],
-    language: str,
-    device: str | None,
-    part: Part[Document],
-    tasks: dict[str, "TrainedTask"] | None,
-) -> int:
-    tasks = tasks or _loaded(models, language, device)
+def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
     of_tasks = [task.stream([document.texts for document in part.items]) for task in tasks.values()]
     rows = [
         Annotated(*document, dict(zip(tasks, results, strict=True)))
@@ -138,6 +116,12 @@ def _write_part(
     with atomic_file(part.file) as temporary:
         write_part(rows, temporary)
     return len(rows)
+
+
+def _write_output(
+    ending: str, tasks: dict[str, "TrainedTask"], language: str, files: Sequence[Path], path: Path
+) -> None:
+    OUTPUTS[ending].write(Annotations(files, tasks, language), path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -234,7 +234,7 @@ class TrainedTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = tuple((self._options | self._settings).items())
-        return _loaded, (type(self), fspath(self.path.absolute()), options)
+        return _loaded, (type(self), fspath(self.path.absolute()), os.environ.get(_PACKAGES, ""), options)
 
 
 def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
@@ -261,14 +261,15 @@ def _config_in(path: Path) -> Any:
         return json.load(content)
 
 
-def _import_packages() -> None:
-    for package in os.environ.get(_PACKAGES, "").replace(",", " ").split():
+def _import_packages(names: str | None = None) -> None:
+    for package in (names or os.environ.get(_PACKAGES, "")).replace(",", " ").split():
         import_module_and_submodules(package)
 
 
 @lru_cache(maxsize=8)
-def _loaded(cls: type[TrainedTask], model: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
-    """Kept, because joblib sends a task to its workers with each call."""
+def _loaded(cls: type[TrainedTask], model: str, packages: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
+    """Kept, because joblib sends a task to its workers with each call, and a job with each part."""
+    _import_packages(packages)
     return cls(model, **dict(options))
 
 
