@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
@@ -11,7 +11,7 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.predictors.sentence import SentencePredictor
-from elmo_tasks.predictors.task import as_tokens, place_of, span_in, text_in, tokens_of
+from elmo_tasks.predictors.task import as_tokens, place_of, span_in, tokens_of
 from elmo_tasks.text import Word, pieces, sentences_of_words
 
 __all__ = ["CorefPredictor", "resolved_text"]
@@ -56,6 +56,7 @@ class CorefPredictor(SentencePredictor):
         ("Mr. Darcy wrote a letter to Elizabeth. She read it twice before she could believe him.",),
     )
     shown_as = "chains"
+    keys: ClassVar[dict[str, str]] = {"text": "document"}
 
     @cached_property
     def _tagger(self) -> PosTagger:
@@ -73,7 +74,7 @@ class CorefPredictor(SentencePredictor):
         return [{"sentences": short}]
 
     def parse(self, line: JsonDict) -> Any:
-        (read,) = [line] if "sentences" in line else self.lines(text_in(line, "text"))
+        (read,) = [line] if "sentences" in line else self.lines(self.text_in(line, "text"))
         sentences, speakers = list(map(as_tokens, read["sentences"])), line.get("speakers")
         if speakers is not None:
             pairs = zip(speakers, sentences, strict=False)

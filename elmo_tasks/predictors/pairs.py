@@ -28,6 +28,7 @@ class SnliPredictor(JsonLinesPredictor):
         "`contradiction`."
     )
     inputs = ("premise", "hypothesis")
+    keys: ClassVar[dict[str, str]] = {"premise": "sentence1", "hypothesis": "sentence2"}
     examples = (
         ("Two dogs run across a green field.", "Animals are outside."),
         ("A woman in a red coat buys fruit at a market.", "The woman is asleep at home."),
@@ -68,6 +69,7 @@ class SquadPredictor(JsonLinesPredictor):
         "answer, even if the passage has none."
     )
     inputs = ("question", "passage")
+    keys: ClassVar[dict[str, str]] = {"passage": "context"}
     examples = (
         ("Who designed the bridge?", "The bridge was designed by Anna Keller. It crosses the river at Bern."),
         ("When did the museum open?", "The museum opened in 1897, two years after the fire destroyed its library."),

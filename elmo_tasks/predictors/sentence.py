@@ -10,7 +10,7 @@ from allennlp.data.fields import SequenceLabelField
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
-from elmo_tasks.predictors.task import as_tokens, place_of, span_in, text_in
+from elmo_tasks.predictors.task import as_tokens, place_of, span_in
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text import Word, located_sentences, located_words, pieces
 
@@ -24,6 +24,7 @@ class SentencePredictor(JsonLinesPredictor):
     `{"words": ["Jordan", "beat", "Chelsea", "."]}`, and passes all words of a line to the model.
     """
 
+    keys: ClassVar[dict[str, str]] = {"text": "sentence"}
     without_words: ClassVar[JsonDict] = {"words": [], "label": None, "probabilities": {}}
 
     def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
@@ -39,7 +40,9 @@ class SentencePredictor(JsonLinesPredictor):
 
     def tokens(self, line: JsonDict) -> list[Token]:
         """The words of a line."""
-        return as_tokens(line["words"] if "words" in line else located_words(text_in(line, "text"), self._language))
+        return as_tokens(
+            line["words"] if "words" in line else located_words(self.text_in(line, "text"), self._language)
+        )
 
     def parse(self, line: JsonDict) -> Any:
         tokens = self.tokens(line)

@@ -1,7 +1,7 @@
 """What a task says about itself: its description, a text's instances, and the plain result."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
@@ -11,15 +11,7 @@ from allennlp.data.fields import ListField
 
 from elmo_tasks.text import Word, as_words
 
-__all__ = ["Task", "as_tokens", "place_of", "span_in", "text_in", "tokens_of"]
-
-# The keys of texts in AllenNLP's lines and in data sets.
-_OTHER_KEYS = {
-    "text": ("sentence", "document"),
-    "premise": ("sentence1",),
-    "hypothesis": ("sentence2",),
-    "passage": ("context",),
-}
+__all__ = ["Task", "as_tokens", "place_of", "span_in", "tokens_of"]
 
 
 class Task:
@@ -37,6 +29,8 @@ class Task:
     """What the task finds, and what the plain result consists of."""
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     """The names of the texts that the task takes."""
+    keys: ClassVar[dict[str, str]] = {}
+    """Other keys of a line for `inputs`, such as those of a data set."""
     examples: ClassVar[Sequence[tuple[str, ...]]] = ()
     """Values of `inputs`."""
     shown_as: ClassVar[Literal["spans", "roles", "label", "answer", "chains", "json"]] = "json"
@@ -51,9 +45,13 @@ class Task:
         """The lines for one input of the task: values of `inputs`."""
         return [dict(zip(self.inputs, texts, strict=True))]
 
+    def text_in(self, line: JsonDict, name: str) -> Any:
+        """The text of an input in a line."""
+        return line[name if name in line else self.keys.get(name, name)]
+
     def parse(self, line: JsonDict) -> Any:
         """What a line means, for `instances_of`. The errors of this method get the line's number."""
-        texts = [text_in(line, name) for name in self.inputs]
+        texts = [self.text_in(line, name) for name in self.inputs]
         return [self._dataset_reader.text_to_instance(*texts)] if all(text.strip() for text in texts) else []
 
     def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
@@ -74,11 +72,6 @@ class Task:
         the probabilities of the labels, if the result is shown as a label.
         """
         return outputs[0]["probabilities"] if self.shown_as == "label" else outputs[0]
-
-
-def text_in(line: Mapping[str, Any], name: str) -> Any:
-    """The text of an input in a line, under its name or a data set's."""
-    return line[next((key for key in (name, *_OTHER_KEYS.get(name, ())) if key in line), name)]
 
 
 def as_tokens(words: Any) -> list[Token]:
