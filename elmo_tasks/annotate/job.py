@@ -110,7 +110,7 @@ def _model_digest(task: "TrainedTask") -> str:
 def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
     of_tasks = [task.stream([document.texts for document in part.items]) for task in tasks.values()]
     rows = [
-        Annotated(*document, dict(zip(tasks, results, strict=True)))
+        Annotated(document.name, document.texts, document.kept, dict(zip(tasks, results, strict=True)))
         for document, *results in zip(part.items, *of_tasks, strict=True)
     ]
     with atomic_file(part.file) as temporary:
