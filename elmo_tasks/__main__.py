@@ -29,9 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
     try:
         parsed = _parser().parse_args(arguments)
-        from elmo_tasks.bilm.process import limit_kernel_caches
-
-        limit_kernel_caches()
         if packages := getattr(parsed, "include_package", []):
             # Read by `TrainedTask`, also in other processes.
             os.environ[_PACKAGES] = ",".join([os.environ.get(_PACKAGES, ""), *packages]).strip(",")

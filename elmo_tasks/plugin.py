@@ -10,11 +10,10 @@ from allennlp.models import Model
 
 from allennlp_today.import_hooks import replaces
 from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
-from elmo_tasks.bilm.process import keep_freed_memory, limit_kernel_caches
+from elmo_tasks.bilm.process import keep_freed_memory
 
 __all__ = ["commands", "data", "metrics", "models", "modules", "predictors", "trainer"]
 
-limit_kernel_caches()
 allennlp.common.params.evaluate_file = configs.evaluate_file
 # A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.
 defaults = allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.nn.functional import linear
 
+from elmo_tasks.bilm.process import limit_kernel_caches
+
 __all__ = [
     "STACKED_ON",
     "Int8Linear",
@@ -88,6 +90,7 @@ def _int8_kernel() -> Callable[[torch.Tensor, torch.Tensor], _Int8Products] | No
 @cache
 def _is_usable(dtype: torch.dtype, int8_kernel: Any = None) -> bool:
     """Whether a library's products are correct in this type: any torch release may change the operators."""
+    limit_kernel_caches()
     try:
         # oneDNN rejects bfloat16 on old CPUs; torch itself accepts it, but is slow.
         if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
