@@ -9,7 +9,7 @@ import pytest
 
 import elmo_tasks
 from elmo_tasks.annotate.documents import Corpus
-from elmo_tasks.annotate.outputs import OUTPUTS
+from elmo_tasks.annotate.outputs import OUTPUTS, Annotations
 from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.jobs import Job
 from elmo_tasks.text import words_of_text
@@ -25,7 +25,7 @@ def embedded(folder: Path) -> None:
 
 DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
     ("pyarrow", "parquet", embedded),
-    ("pyarrow", "parquet", lambda folder: OUTPUTS[".parquet"].join({}, [], folder)),
+    ("pyarrow", "parquet", lambda folder: OUTPUTS[".parquet"].write(Annotations([], {}, ""), folder)),
     ("pyarrow.parquet", "parquet", lambda folder: Corpus(folder / "a.parquet", ("text",)).survey()),
     (
         "ray",
