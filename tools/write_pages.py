@@ -1,15 +1,17 @@
-"""Writes README.md's table and docs/replication/results.md: `make results`."""
+"""Writes README.md's table, docs/replication/results.md and the table of results/README.md: `make results`."""
 
 import sys
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from elmo_tasks.replication.figures import draw
-from elmo_tasks.replication.paper import TASKS
+from elmo_tasks.replication.paper import TABLES, TASKS
 from elmo_tasks.replication.plan import Plan
-from elmo_tasks.replication.tables import TITLES, notes, runs_of, table, word_sense_notes, word_sense_table
-from elmo_tasks.replication.train import sort_out, word_senses
+from elmo_tasks.replication.tables import TITLES, finished_runs, table_of, version_notes
+from elmo_tasks.replication.train import sort_out
 
 _BEGIN, _END = (f"<!-- Made from results/ by `make results`: {word} -->" for word in ("begin", "end"))
 _README = {
@@ -25,24 +27,25 @@ def main() -> None:
     """With `--check`, writes nothing and fails if the pages differ from the results."""
     # The digests of the data are not compared, so the pages are the same on every machine.
     plan = Plan("open", data="data", results=Path("results/open"))
-    sections, found = [], {}
-    for exhibit, title in TITLES.items():
-        if exhibit == "table 5":
-            senses = word_senses(plan) or {}
-            made, below = word_sense_table(senses), word_sense_notes(senses)
-        else:
-            found[exhibit] = _runs(plan, exhibit)
-            sizes = {name: task["size"] for name, task in plan.tasks.items()}
-            made, below = table(exhibit, found[exhibit], sizes), notes(exhibit, found[exhibit])
-        sections += [f"## {title}", _markdown(made), "\n".join(f"- {note}" for note in below)]
-        if exhibit == "table 1":
-            short = made[list(_README)].rename(columns={key: name or key for key, name in _README.items()})
-    curves, mixes = _runs(plan, "figure 1"), _runs(plan, "figure 2")
+    found = sort_out(plan.runs(list(TABLES)))
+    if found.missing or found.problems:
+        sys.exit("\n".join([*(f"{run.file} is missing" for run in found.missing), *found.problems.values()]))
+    tables = {exhibit: table_of(plan, exhibit) for exhibit in TITLES}
+    sections = []
+    for exhibit, made in tables.items():
+        below = "\n".join(f"- {note}" for note in made.notes)
+        sections += [f"## {TITLES[exhibit]}", _markdown(made.rows), below]
+    short = tables["table 1"].rows[list(_README)]
+    short = short.rename(columns={key: name or key for key, name in _README.items()})
+    curves, mixes = finished_runs(plan, "figure 1"), finished_runs(plan, "figure 2")
     sections += ["## Figure 1: less training data, fewer epochs"]
     sections += ["![Scores by training examples](figure1_examples.svg)", "![Scores by epoch](figure1_epoch.svg)"]
     sections += ["## Figure 2: the weights of the layers", "![Weights](figure2.svg)"]
+    sections += version_notes([*curves["version"], *mixes["version"]])
     sections += ["## Data and settings", "\n".join(f"- {note}" for note in plan.notes(TASKS))]
-    for path, text in {Path("README.md"): _markdown(short), _PAGE: "\n\n".join(sections)}.items():
+    readme = "\n\n".join([_markdown(short), *version_notes(finished_runs(plan, "table 1")["version"])])
+    texts = {Path("README.md"): readme, _PAGE: "\n\n".join(sections), Path("results/README.md"): _origins(found.scores)}
+    for path, text in texts.items():
         old = path.read_text("utf-8")
         before, after = old.partition(_BEGIN)[0], old.partition(_END)[2]
         new = f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}"
@@ -56,11 +59,14 @@ def main() -> None:
                     path.unlink()
 
 
-def _runs(plan: Plan, exhibit: str) -> pd.DataFrame:
-    scores, missing, problems = sort_out(plan.runs([exhibit]))
-    if missing or problems:
-        sys.exit("\n".join([*(f"{run.file} is missing" for run in missing), *problems.values()]))
-    return runs_of(scores)
+def _origins(scores: list[dict[str, Any]]) -> str:
+    """The runs of each version and commit, as a list."""
+    runs: dict[str, list[str]] = defaultdict(list)
+    for run in sorted(scores, key=lambda run: (run["task"], run["variant"], run["size"] or 0, run["seed"])):
+        part = f"-{run['size']}" if run["size"] else ""
+        code = f"{run['versions']['elmo_tasks']}, commit `{run['commit']}`"
+        runs[code].append(f"{run['task']}/{run['variant']}/{run['seed']}{part}")
+    return "\n".join(f"- {code}: {', '.join(names)}" for code, names in sorted(runs.items()))
 
 
 def _markdown(values: pd.DataFrame) -> str:

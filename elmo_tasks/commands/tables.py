@@ -3,10 +3,8 @@
 import argparse
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +16,14 @@ from elmo_tasks.replication.paper import TABLES, TASKS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from elmo_tasks.replication.plan import Plan
+    from elmo_tasks.replication.plan import Plan, Run
 
 __all__ = ["Tables"]
 
 _FORMATS: dict[str, Callable[["pd.DataFrame"], str]] = {
-    "markdown": lambda made: made.to_markdown(index=False, disable_numparse=True),
-    "latex": lambda made: made.to_latex(index=False, escape=True),
-    "csv": lambda made: made.to_csv(index=False),
+    "markdown": lambda table: table.to_markdown(index=False, disable_numparse=True),
+    "latex": lambda table: table.to_latex(index=False, escape=True),
+    "csv": lambda table: table.to_csv(index=False),
 }
 
 
@@ -57,75 +55,78 @@ class Tables(Subcommand):
 
 def _tables(arguments: argparse.Namespace) -> None:
     # Imported here, because pandas, SciPy and matplotlib would slow down every start of `allennlp`.
-    from elmo_tasks.configs import missing_files
-    from elmo_tasks.replication import tables
     from elmo_tasks.replication.plan import Plan
-    from elmo_tasks.replication.train import measure_word_senses, sort_out, train_all
+    from elmo_tasks.replication.train import sort_out, states
 
+    exhibits = [f"table {number}" for number in arguments.table] + [f"figure {number}" for number in arguments.figure]
+    exhibits = exhibits or list(TABLES)
     changes: dict[str, dict[str, Any]] = {}
     for key in ("overrides", "arguments"):
         for task, values in getattr(arguments, key):
             changes.setdefault(task, {}).setdefault(key, {}).update(values)
-    exhibits = [f"table {number}" for number in arguments.table] + [f"figure {number}" for number in arguments.figure]
-    given = {"data": arguments.data, "bilm": arguments.bilm, "changes": changes, "seeds": arguments.seeds}
-    plan = Plan(arguments.plan, results=arguments.results or Path("results", Path(arguments.plan).stem), **given)
-    exhibits = exhibits or list(TABLES)
+    options = {"data": arguments.data, "bilm": arguments.bilm, "changes": changes, "seeds": arguments.seeds}
+
+    plan = Plan(arguments.plan, results=arguments.results or Path("results", Path(arguments.plan).stem), **options)
     runs = plan.runs(exhibits, arguments.tasks)
-    _, missing, problems = sort_out(runs)
     has_senses = "table 5" not in exhibits or (plan.results / "wsd.json").exists()
+    problems = sort_out(runs).problems
     if arguments.dry_run:
-        states = {run.name: "interrupted" if any(run.folder.glob("run/model_state_*")) else "to run" for run in missing}
-        states |= dict.fromkeys(problems, "refused")
-        lines = [f"{states.get(run.name, 'finished'):12} {run.name}" for run in runs]
-        lost = (missing_files(run.config, plan.variables["ELMO_TASKS_DATA"]) for run in missing)
-        lines += [f"not found    {path}" for path in sorted(set(chain.from_iterable(lost)))]
-        print("\n".join(lines + ["to run       word senses"] * (not has_senses)))
+        print(*states(plan, runs), *["to run       word senses"] * (not has_senses), sep="\n")
     else:
-        # SIGTERM also stops the trainings, like Ctrl-C.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        for run, problem in train_all(missing, arguments.jobs):
-            print(f"{run.name}: {problem or 'finished'}", file=sys.stderr, flush=True)
-            problems |= {run.name: problem} if problem else {}
-        if not has_senses:
-            try:
-                measure_word_senses(plan)
-            except subprocess.CalledProcessError as error:
-                problems["word senses"] = f"failed with status {error.returncode}"
+        problems |= _train(plan, sort_out(runs).missing, has_senses, arguments.jobs)
         for exhibit in exhibits:
             _show(exhibit, plan, arguments)
         if arguments.against:
-            published = Plan(arguments.plan, results=arguments.against, **given).runs(exhibits, arguments.tasks)
-            (earlier, _, refused), (found, _, _) = sort_out(published), sort_out(runs)
-            problems = refused | problems
-            if earlier and found:
-                made = tables.side_by_side(tables.runs_of(found), tables.runs_of(earlier))
-                print(f"Next to {arguments.against}\n\n{_FORMATS[arguments.format](made)}\n")
+            published = Plan(arguments.plan, results=arguments.against, **options).runs(exhibits, arguments.tasks)
+            problems |= _compare(runs, published, arguments)
     if problems:
         sys.exit("\n".join(["Missing:", *(f"{name}: {problem}" for name, problem in problems.items())]))
 
 
-def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
-    from elmo_tasks.replication import figures, tables
-    from elmo_tasks.replication.train import sort_out, word_senses
+def _train(plan: "Plan", missing: list["Run"], has_senses: bool, jobs: int) -> dict[str, str]:
+    """Trains the missing runs, measures word senses, and returns what failed."""
+    from elmo_tasks.replication.train import measure_word_senses, train_all
 
-    if exhibit == "table 5":
-        scores = word_senses(plan)
-        if scores is None:
-            return
-        made, notes = tables.word_sense_table(scores), tables.word_sense_notes(scores)
-    else:
-        found, _, _ = sort_out(plan.runs([exhibit], arguments.tasks))
-        if not found:
-            return
-        runs = tables.runs_of(found)
-        if exhibit.startswith("figure"):
-            print(*figures.draw(exhibit, runs, plan.results / "figures"), sep="\n")
-            return
-        sizes = {name: task.get("size", "–") for name, task in plan.tasks.items()}
-        made = tables.table(exhibit, runs, sizes)
-        notes = [*tables.notes(exhibit, runs), *plan.notes(set(runs["task"]))]
-    below = "" if arguments.format == "csv" else "\n".join(["", *(f"- {note}" for note in notes), ""])
-    print(f"{tables.TITLES[exhibit]}\n\n{_FORMATS[arguments.format](made)}\n{below}")
+    # SIGTERM also stops the trainings, like Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    problems = {}
+    for run, problem in train_all(missing, jobs):
+        print(f"{run.name}: {problem or 'finished'}", file=sys.stderr, flush=True)
+        problems[run.name] = problem
+    if not has_senses:
+        problems["word senses"] = measure_word_senses(plan)
+    return {name: problem for name, problem in problems.items() if problem}
+
+
+def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
+    """Prints a table, or draws a figure and prints the names of its files, if any of its runs are finished."""
+    from elmo_tasks.replication import figures, tables
+
+    if exhibit.startswith("figure"):
+        runs = tables.finished_runs(plan, exhibit, arguments.tasks)
+        if runs is not None:
+            files = figures.draw(exhibit, runs, plan.results / "figures")
+            print(*files, *tables.version_notes(runs["version"]), sep="\n")
+    elif (made := tables.table_of(plan, exhibit, arguments.tasks)) is not None:
+        settings = plan.notes(made.tasks) if made.tasks else []
+        _print(tables.TITLES[exhibit], made.rows, [*made.notes, *settings], arguments.format)
+
+
+def _compare(runs: list["Run"], published: list["Run"], arguments: argparse.Namespace) -> dict[str, str]:
+    """Prints the runs next to the same published runs, and returns the problems of those."""
+    from elmo_tasks.replication import tables
+    from elmo_tasks.replication.train import sort_out
+
+    ours, earlier = sort_out(runs), sort_out(published)
+    if ours.scores and earlier.scores:
+        rows = tables.side_by_side(tables.runs_of(ours.scores), tables.runs_of(earlier.scores))
+        _print(f"Next to {arguments.against}", rows, [], arguments.format)
+    return earlier.problems
+
+
+def _print(title: str, table: "pd.DataFrame", notes: list[str], format: str) -> None:
+    below = "" if format == "csv" or not notes else "\n".join(["", *(f"- {note}" for note in notes), ""])
+    print(f"{title}\n\n{_FORMATS[format](table)}\n{below}")
 
 
 def _by_task(text: str) -> tuple[str, dict[str, Any]]:

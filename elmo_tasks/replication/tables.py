@@ -1,15 +1,27 @@
-"""The paper's tables with our scores next to its own, made from the scores of finished runs."""
+"""
+The paper's tables with our scores next to its own, made from the scores of finished runs.
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+A run of a different version of this package is not mixed in silently: its score, and a mean with it, has a mark.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import pandas as pd
 from scipy import stats
 
 from elmo_tasks.replication import paper
 from elmo_tasks.replication.paper import LAYERS, TASKS, variants_of
+from elmo_tasks.replication.plan import Plan
+from elmo_tasks.replication.train import sort_out, word_senses
+from elmo_tasks.version import __version__
 
-__all__ = ["TITLES", "mean_cell", "notes", "runs_of", "side_by_side", "table", "word_sense_notes", "word_sense_table"]
+__all__ = ["MARK", "TITLES", "Table", "finished_runs", "notes", "runs_of", "side_by_side", "table", "table_of"]
+__all__ += ["version_notes", "word_sense_notes", "word_sense_table"]
+
+MARK = "§"
+"""Of scores by a different version of this package. The paper's numbers have † and ‡."""
 
 TITLES = {
     "table 1": "Table 1: baseline and ELMo",
@@ -28,9 +40,47 @@ _COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
 _NONE = "–"
 
 
+class Table(NamedTuple):
+    """A table, the notes below it, and the tasks in it."""
+
+    rows: pd.DataFrame
+    notes: list[str]
+    tasks: set[str]
+
+
+def table_of(plan: Plan, exhibit: str, tasks: Collection[str] | None = None) -> Table | None:
+    """A table of the finished runs of a plan, or `None` if none is finished."""
+    if exhibit == "table 5":
+        scores = word_senses(plan)
+        return None if scores is None else Table(word_sense_table(scores), word_sense_notes(scores), set())
+    runs = finished_runs(plan, exhibit, tasks)
+    if runs is None:
+        return None
+    sizes = {name: task.get("size", _NONE) for name, task in plan.tasks.items()}
+    return Table(table(exhibit, runs, sizes), notes(exhibit, runs), set(runs["task"]))
+
+
+def finished_runs(plan: Plan, exhibit: str, tasks: Collection[str] | None = None) -> pd.DataFrame | None:
+    """The finished runs of a table or figure, or `None` if none is finished."""
+    scores = sort_out(plan.runs([exhibit], tasks)).scores
+    return runs_of(scores) if scores else None
+
+
 def runs_of(scores: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """A row for each run."""
-    return pd.DataFrame(scores).sort_values(["task", "variant", "seed"], ignore_index=True)
+    """A row for each run, with the `version` of this package that computed it."""
+    rows = [{**run, "version": _version_of(run)} for run in scores]
+    return pd.DataFrame(rows).sort_values(["task", "variant", "seed"], ignore_index=True)
+
+
+def _version_of(scores: dict[str, Any]) -> str:
+    return str(scores.get("versions", {}).get("elmo_tasks", "an unknown version"))
+
+
+def version_notes(versions: Iterable[str]) -> list[str]:
+    """One line that explains the mark, if any of the runs has it."""
+    others = Counter(version for version in versions if version != __version__)
+    listed = ", ".join(f"{version} ({number})" for version, number in sorted(others.items()))
+    return [f"{MARK}: with runs of another version of elmo_tasks than {__version__}: {listed}."] if others else []
 
 
 def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
@@ -40,9 +90,9 @@ def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd
 
 
 def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
-    """The dev and test scores, earlier and new, in percent, of the runs that both have."""
+    """The dev and test scores, earlier and new, in percent, and the versions, of the runs that both have."""
     key = ["task", "variant", "seed"]
-    whole = [rows[rows["size"].isna()][[*key, "dev", "test"]] for rows in (earlier, runs)]
+    whole = [rows[rows["size"].isna()][[*key, "dev", "test", "version"]] for rows in (earlier, runs)]
     both = whole[0].merge(whole[1], on=key, suffixes=(", earlier", ", new"))
     for split in ("dev", "test"):
         both[f"{split}, difference"] = both[f"{split}, new"] - both[f"{split}, earlier"]
@@ -58,7 +108,8 @@ def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str])
         scores = [_scores(runs, name, variant, split) for variant in variants_of(exhibit, name)]
         first, second = (scores[column] for column in _COMPARED[exhibit])
         row = {"task": task.title, "measure": f"{task.score}, {split}", "trained on": trained_on.get(name, _NONE)}
-        row |= dict(zip(columns, map(mean_cell, scores), strict=True))
+        cells = [_cell(runs, name, variant, split) for variant in variants_of(exhibit, name)]
+        row |= dict(zip(columns, cells, strict=True))
         rows.append({**row, "increase (relative)": _increase(first, second), "p": _p(first, second)})
         if exhibit == "table 1":
             previous, baseline, elmo, increase, relative = paper.TABLE_1[name]
@@ -81,7 +132,7 @@ def _table_6(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": model,
-            **{split: mean_cell(_scores(runs, "pos", ours.get(model), split)) for split in ("dev", "test")},
+            **{split: _cell(runs, "pos", ours.get(model), split) for split in ("dev", "test")},
             "paper, Wall Street Journal": paper.TABLE_6.get(model, _NONE),
         }
         for model in dict.fromkeys([*ours, *paper.TABLE_6])
@@ -98,16 +149,21 @@ def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
         names = [_COLUMNS[exhibit][column] for column in _COMPARED[exhibit]]
         compared = f"increase from “{names[0]}” to “{names[1]}”, relative to the errors that are left"
     tests = "p: Welch's t-test" + (", paired: over the same seeds" if exhibit == "table 1" else "")
-    return [f"{cells}; {compared}; {tests}, two-sided.", f"The paper's numbers: {paper.SOURCES[exhibit]}."]
+    return [
+        f"{cells}; {compared}; {tests}, two-sided.",
+        *version_notes(runs["version"]),
+        f"The paper's numbers: {paper.SOURCES[exhibit]}.",
+    ]
 
 
 def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
     """Table 5, from the output of `allennlp elmo-wsd`."""
     names = {f"layer {layer}": name for layer, name in enumerate(LAYERS)} | {"mean": "biLM, mean of the layers"}
+    mark = _mark([_version_of(scores)])
     names["first sense"] = "WordNet 1st sense" if scores["wordnet"] else "most frequent sense of the training data"
     ours = {
         names.get(key, key): {
-            column: f"{100 * sets[column]['f1']:.1f}" for column in ("the four", "ALL") if column in sets
+            column: f"{100 * sets[column]['f1']:.1f}{mark}" for column in ("the four", "ALL") if column in sets
         }
         for key, sets in scores["scores"].items()
     }
@@ -123,22 +179,32 @@ def word_sense_notes(scores: dict[str, Any]) -> list[str]:
         "The four: senseval2, senseval3, semeval2013 and semeval2015 as one set; ALL: semeval2007 too.",
         f"Learned: {learned}, nearest by {scores['distance']}. First senses: {scores['first_senses']}.",
         f"Unanswered: {unanswered:,} of ALL. Without WordNet's first senses F1 is not comparable with the paper.",
+        *version_notes([_version_of(scores)]),
         f"The paper's numbers: {paper.SOURCES['table 5']}.",
     ]
 
 
 def _scores(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> pd.Series:
     """The scores, indexed by seed."""
-    chosen = runs[(runs["task"] == task) & (runs["variant"] == variant)]
-    return chosen.set_index("seed")[split].astype(float).dropna()
+    return _chosen(runs, task, variant).set_index("seed")[split].astype(float).dropna()
 
 
-def mean_cell(scores: pd.Series) -> str:
+def _chosen(runs: pd.DataFrame, task: str, variant: str | None) -> pd.DataFrame:
+    return runs[(runs["task"] == task) & (runs["variant"] == variant)]
+
+
+def _cell(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> str:
+    """The mean of the scores, with a mark if a different version computed any of them."""
+    scores = _scores(runs, task, variant, split)
     if scores.empty:
         return _NONE
-    if len(scores) == 1:
-        return f"{scores.mean():.1f} (1 seed)"
-    return f"{scores.mean():.1f} ± {scores.std():.1f} ({len(scores)})"
+    several = f"± {scores.std():.1f} ({len(scores)})"
+    mark = _mark(_chosen(runs, task, variant)["version"])
+    return f"{scores.mean():.1f} {'(1 seed)' if len(scores) == 1 else several}{mark}"
+
+
+def _mark(versions: Iterable[str]) -> str:
+    return MARK * any(version != __version__ for version in versions)
 
 
 def _increase(first: pd.Series, second: pd.Series) -> str:

@@ -16,18 +16,29 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
+from elmo_tasks.configs import missing_files
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan, Run
 from elmo_tasks.trainer.callbacks import learned_mixes
 from elmo_tasks.version import __version__
 
-__all__ = ["Sorted", "finished", "measure_word_senses", "sort_out", "surroundings", "train_all", "word_senses"]
+__all__ = [
+    "Sorted",
+    "finished",
+    "measure_word_senses",
+    "sort_out",
+    "states",
+    "surroundings",
+    "train_all",
+    "word_senses",
+]
 
 
 class Sorted(NamedTuple):
@@ -79,6 +90,18 @@ def sort_out(runs: Iterable[Run]) -> Sorted:
         else:
             found.scores.append(scores)
     return found
+
+
+def states(plan: Plan, runs: Iterable[Run]) -> list[str]:
+    """A line for each run with its state, and for each file that does not exist and a run would read."""
+    _, missing, problems = sort_out(runs)
+    named = {run.name: "interrupted" if any(run.folder.glob("run/model_state_*")) else "to run" for run in missing}
+    named |= dict.fromkeys(problems, "refused")
+    lost = chain.from_iterable(missing_files(run.config, plan.variables["ELMO_TASKS_DATA"]) for run in missing)
+    return [
+        *(f"{named.get(run.name, 'finished'):12} {run.name}" for run in runs),
+        *(f"not found    {path}" for path in sorted(set(lost))),
+    ]
 
 
 def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | None]]:
@@ -166,15 +189,18 @@ def surroundings() -> dict[str, Any]:
     return {"versions": versions, "commit": commit or None, "machine": f"{machine}, {os.cpu_count()} cores"}
 
 
-def measure_word_senses(plan: Plan) -> None:
-    """Measures Table 5, which has no seeds."""
+def measure_word_senses(plan: Plan) -> str | None:
+    """Measures Table 5, which has no seeds, and returns the reason if that failed."""
     plan.results.mkdir(parents=True, exist_ok=True)
     file = plan.results / "_wsd.json"
     command = [sys.executable, "-m", "allennlp", "elmo-wsd", "--data", f"{plan.variables['ELMO_TASKS_DATA']}/wsd"]
     command += ["--bilm", plan.variables["ELMO_TASKS_BILM"], "--output-file", str(file)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+    if status:
+        return f"failed with status {status}"
     write_json(plan.results / "wsd.json", {**read_json(file), "inputs": _word_sense_inputs(plan), **surroundings()})
     file.unlink()
+    return None
 
 
 def _word_sense_inputs(plan: Plan) -> dict[str, str]:

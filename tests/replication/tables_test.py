@@ -7,13 +7,15 @@ from scipy import stats
 
 from elmo_tasks.replication.figures import curve_values, draw, mix_table
 from elmo_tasks.replication.tables import notes, runs_of, side_by_side, table, word_sense_table
+from elmo_tasks.version import __version__
 
 BASELINE, ELMO = [60.0, 61.5, 62.1], [70.2, 72.0, 71.1]
 
 
-def scores_of(task, variant, dev, *, test=None, size=None, epochs=(), mix=(), training_size=None):
+def scores_of(task, variant, dev, *, test=None, size=None, epochs=(), mix=(), training_size=None, version=__version__):
     return [
         {
+            "versions": {"elmo_tasks": version},
             **{"task": task, "variant": variant, "seed": seed, "size": size, "training_size": training_size},
             **{"dev": value, "test": (test or dev)[seed - 1], "epochs": list(epochs) or [value], "mix": list(mix)},
         }
@@ -81,6 +83,33 @@ class TestTable1:
         ]
 
 
+class TestVersions:
+    """Scores by another version of the package."""
+
+    def test_a_mean_with_them_has_a_mark_and_a_note(self):
+        earlier = scores_of("snli", "baseline", [60.0], version="0.0.1")
+        unknown = [{**run, "versions": {}} for run in scores_of("snli", "both-l2-1", [72.0])]
+        runs = runs_of([*earlier, *scores_of("snli", "baseline", [61.0]), *scores_of("snli", "both", [71.0]), *unknown])
+        (row, _) = table("table 2", runs, {}).to_dict("records")
+        assert row["baseline"].endswith("(2)§") and row["all layers, λ=1"] == "72.0 (1 seed)§"
+        assert row["all layers, λ=0.001"] == "71.0 (1 seed)"
+        (note,) = (note for note in notes("table 2", runs) if "§" in note)
+        assert __version__ in note and note.endswith("0.0.1 (1), an unknown version (1).")
+
+    def test_without_them_there_is_no_note(self):
+        assert not any("§" in note for note in notes("table 1", snli()))
+
+    def test_word_senses(self):
+        sets = {"the four": {"f1": 0.5604}, "ALL": {"f1": 0.5532}}
+        senses = {"wordnet": False, "scores": {"layer 1": sets}, "versions": {"elmo_tasks": "0.0.1"}}
+        assert word_sense_table(senses).set_index("model").loc["biLM, first layer", "ALL"] == "55.3§"
+
+    def test_runs_next_to_earlier_ones_name_both(self):
+        new, earlier = (runs_of(scores_of("snli", "both", [71.0], version=name)) for name in (__version__, "0.0.1"))
+        (row,) = side_by_side(new, earlier).to_dict("records")
+        assert (row["version, earlier"], row["version, new"]) == ("0.0.1", __version__)
+
+
 class TestOtherTables:
     def test_table_2_has_our_scores_on_dev_above_the_papers(self):
         variants = {"baseline": 57.0, "input-top": 65.0, "input-l2-1": 66.0, "input": 67.0}
@@ -105,7 +134,8 @@ class TestOtherTables:
 
     def test_table_5_has_f1_in_percent(self):
         sets = {"the four": {"f1": 0.5604}, "ALL": {"f1": 0.5532}}
-        made = word_sense_table({"wordnet": False, "scores": {"layer 1": sets, "first sense": sets}})
+        scores = {"layer 1": sets, "first sense": sets}
+        made = word_sense_table({"wordnet": False, "scores": scores, "versions": {"elmo_tasks": __version__}})
         rows = made.set_index("model")
         assert rows.loc["biLM, first layer"].tolist() == ["56.0", "55.3", 67.4]
         assert rows.loc["WordNet 1st sense"].tolist() == ["–", "–", 65.9]
