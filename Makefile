@@ -65,7 +65,7 @@ test-rounding: install  ## run the tests with the products of AVX2, rounded diff
 test-all: install  ## run all tests, including docs with trainings, the wheel, and more damaged files
 	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
 
-check: install docs  ## check format, lint, import contracts, types, documentation, shown results, and size
+check: install docs  ## check format, lint, import contracts, types, documentation, shown results, and long functions
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
