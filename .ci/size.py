@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,6 @@ def long_functions(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = [line for package in PACKAGES for path in sorted(package.rglob("*.py")) for line in long_functions(path)]
-    if found:
+    files = chain.from_iterable(sorted(package.rglob("*.py")) for package in PACKAGES)
+    if found := list(chain.from_iterable(map(long_functions, files))):
         sys.exit("\n".join([*found, f"expected functions of at most {MAX_LINES} lines"]))
