@@ -214,7 +214,7 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
     from elmo_tasks.replication.paper import TASKS
 
     card, task = CARDS[run.task], TrainedTask(folder)
-    _, name, metric, *_, part = TASKS[run.task]
+    name, metric, part = TASKS[run.task].score, TASKS[run.task].metric, TASKS[run.task].split
     published = list((ROOT / "results/open" / run.task / run.variant).glob("?.json"))
     scores = sorted(json.loads(path.read_text())[part] for path in published or files)
     runs = f"{len(scores)} {'published runs' if published else 'runs'}"

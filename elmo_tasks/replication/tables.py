@@ -17,11 +17,8 @@ from elmo_tasks.replication.plan import Plan
 from elmo_tasks.replication.train import sort_out, word_senses
 from elmo_tasks.version import __version__
 
-__all__ = ["MARK", "TITLES", "Table", "finished_runs", "notes", "runs_of", "side_by_side", "table", "table_of"]
+__all__ = ["TITLES", "Table", "finished_runs", "notes", "runs_of", "side_by_side", "table", "table_of"]
 __all__ += ["version_notes", "word_sense_notes", "word_sense_table"]
-
-MARK = "§"
-"""Of scores by a different version of this package. The paper's numbers have † and ‡."""
 
 TITLES = {
     "table 1": "Table 1: baseline and ELMo",
@@ -35,9 +32,13 @@ _COLUMNS = {
     "table 2": ["baseline", "last layer only", "all layers, λ=1", "all layers, λ=0.001"],
     "table 3": ["input", "input and output", "output"],
 }
+# Of Table 1.
+_COLUMNS_OF_PAPER = ["previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
 # The columns that a table compares.
 _COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
 _NONE = "–"
+# Of scores by a different version of this package. Numbers of the paper have † and ‡.
+_MARK = "§"
 
 
 class Table(NamedTuple):
@@ -80,7 +81,7 @@ def version_notes(versions: Iterable[str]) -> list[str]:
     """One line that explains the mark, if any of the runs has it."""
     others = Counter(version for version in versions if version != __version__)
     listed = ", ".join(f"{version} ({number})" for version, number in sorted(others.items()))
-    return [f"{MARK}: with runs of another version of elmo_tasks than {__version__}: {listed}."] if others else []
+    return [f"{_MARK}: with runs of another version of elmo_tasks than {__version__}: {listed}."] if others else []
 
 
 def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
@@ -112,15 +113,8 @@ def _comparison(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str])
         row |= dict(zip(columns, cells, strict=True))
         rows.append({**row, "increase (relative)": _increase(first, second), "p": _p(first, second)})
         if exhibit == "table 1":
-            previous, baseline, elmo, increase, relative = paper.TABLE_1[name]
-            rows[-1] |= {
-                "p, paired": _paired_p(first, second),
-                "paper†: trained on": task.trained_on,
-                "previous": previous,
-                "paper: baseline": baseline,
-                "paper: ELMo": elmo,
-                "paper: increase (relative)": f"{increase:.2f} ({relative:.1f}%)",
-            }
+            rows[-1] |= {"p, paired": _paired_p(first, second), "paper†: trained on": task.trained_on}
+            rows[-1] |= dict(zip(_COLUMNS_OF_PAPER, paper.TABLE_1[name], strict=True))
         elif quoted := (paper.TABLE_2 if exhibit == "table 2" else paper.TABLE_3).get(name):
             row = {"task": f"{task.title}, paper", "measure": f"{task.score}, dev", "trained on": task.trained_on}
             rows.append({**row, **dict(zip(columns, quoted, strict=True))})
@@ -204,7 +198,7 @@ def _cell(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> str
 
 
 def _mark(versions: Iterable[str]) -> str:
-    return MARK * any(version != __version__ for version in versions)
+    return _MARK * any(version != __version__ for version in versions)
 
 
 def _increase(first: pd.Series, second: pd.Series) -> str:

@@ -29,16 +29,8 @@ from elmo_tasks.replication.plan import Plan, Run
 from elmo_tasks.trainer.callbacks import learned_mixes
 from elmo_tasks.version import __version__
 
-__all__ = [
-    "Sorted",
-    "finished",
-    "measure_word_senses",
-    "sort_out",
-    "states",
-    "surroundings",
-    "train_all",
-    "word_senses",
-]
+__all__ = ["Sorted", "finished", "measure_word_senses", "sort_out", "states", "surroundings", "train_all"]
+__all__ += ["word_senses"]
 
 
 class Sorted(NamedTuple):
