@@ -74,14 +74,14 @@ def runs_of(scores: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _version_of(scores: dict[str, Any]) -> str:
-    return str(scores.get("versions", {}).get("elmo_tasks", "an unknown version"))
+    return str(scores.get("versions", {}).get("elmo_tasks", "not recorded"))
 
 
 def version_notes(versions: Iterable[str]) -> list[str]:
     """One line that explains the mark, if any of the runs has it."""
     others = Counter(version for version in versions if version != __version__)
     listed = ", ".join(f"{version} ({number})" for version, number in sorted(others.items()))
-    return [f"{_MARK}: with runs of another version of elmo_tasks than {__version__}: {listed}."] if others else []
+    return [f"{_MARK}: with runs of a different version of elmo_tasks than {__version__}: {listed}."] if others else []
 
 
 def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:

@@ -84,7 +84,7 @@ class TestTable1:
 
 
 class TestVersions:
-    """Scores by another version of the package."""
+    """Scores by a different version of the package."""
 
     def test_a_mean_with_them_has_a_mark_and_a_note(self):
         earlier = scores_of("snli", "baseline", [60.0], version="0.0.1")
@@ -94,7 +94,7 @@ class TestVersions:
         assert row["baseline"].endswith("(2)§") and row["all layers, λ=1"] == "72.0 (1 seed)§"
         assert row["all layers, λ=0.001"] == "71.0 (1 seed)"
         (note,) = (note for note in notes("table 2", runs) if "§" in note)
-        assert __version__ in note and note.endswith("0.0.1 (1), an unknown version (1).")
+        assert __version__ in note and note.endswith("0.0.1 (1), not recorded (1).")
 
     def test_without_them_there_is_no_note(self):
         assert not any("§" in note for note in notes("table 1", snli()))
