@@ -1,4 +1,4 @@
-"""Draws the weights of the words for each name in a sentence: `python tools/draw_weights.py docs/tasks/weights.svg`"""
+"""Draws how much each word matters for a sentence's names: `python tools/draw_weights.py docs/tasks/weights.svg`."""
 
 import sys
 
