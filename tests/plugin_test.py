@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import _jsonnet
+import pytest
 from allennlp.common import Params, Registrable
 
 import elmo_tasks.plugin
@@ -16,6 +17,8 @@ _REGISTERED = re.compile(r'^@(\w+)\.register\(\s*"([^"]+)"', re.MULTILINE)
 
 
 class TestPlugin:
+    # Daily, the test of the wheel does, and so does each `allennlp elmo-...`.
+    @pytest.mark.weekly
     def test_allennlp_finds_it_in_any_folder(self, tmp_path):
         code = "import allennlp.common.plugins as p, sys; p.import_plugins(); print('elmo_tasks.plugin' in sys.modules)"
         process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
