@@ -9,6 +9,13 @@ import pytest
 
 RunPython = Callable[..., str]
 
+TINY_PLUGIN = """
+from allennlp.models import Model
+
+@Model.register("tiny")
+class Tiny(Model):
+    pass
+"""
 # Imports what `allennlp` does in a new interpreter and opens an archive, all without the packages that most users lack.
 # Then it uses them.
 START = """
@@ -72,6 +79,16 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 
 
 @pytest.fixture(scope="session")
-def start(run_python: RunPython) -> dict[str, Any]:
-    """The models, modules and connections after the start of AllenNLP, and the errors from using missing packages."""
-    return json.loads(run_python(START).splitlines()[-1])
+def start(run_python: RunPython, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """
+    The models, modules and connections after the start of AllenNLP, and the errors from using missing packages. A tiny
+    plugin is installed: for Python, a package is, if the metadata next to it says so.
+    """
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / "tiny_plugin.py").write_text(TINY_PLUGIN)
+    (folder / "tiny-1.0.dist-info").mkdir()
+    (folder / "tiny-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+    (folder / "tiny-1.0.dist-info" / "entry_points.txt").write_text("[allennlp.plugins]\ntiny = tiny_plugin\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        return json.loads(run_python(START).splitlines()[-1])
