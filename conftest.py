@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+# Images for containers set it; the programs that tests start would compile every module again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Models this small have no work to share: threads would wait for each other and take ten times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
