@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import _jsonnet
+import allennlp.commands.train
 import pytest
 from allennlp.common import Params, Registrable
+from allennlp.common.checks import ConfigurationError
 
 import elmo_tasks.plugin
 from tests.paths import TRAINING_CONFIGS
@@ -43,3 +45,13 @@ class TestPlugin:
         found = json.loads(_jsonnet.evaluate_file(str(tmp_path / "search.jsonnet")))
         expected = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
         assert found == {**expected, "trainer": {**expected["trainer"], "num_epochs": 3, "patience": 1}}
+
+    @pytest.mark.parametrize(
+        ("model", "is_bilm"), [("elmo_bilm", True), ("elmo_distilled_bilm", True), ("elmo_ner", False)]
+    )
+    def test_only_the_training_of_a_bilm_keeps_freed_memory(self, model, is_bilm, tmp_path, monkeypatch):
+        calls = []
+        monkeypatch.setattr(elmo_tasks.plugin, "keep_freed_memory", lambda: calls.append(model))
+        with pytest.raises(ConfigurationError, match="dataset_reader"):
+            allennlp.commands.train.train_model(Params({"model": {"type": model}}), str(tmp_path / "run"))
+        assert len(calls) == is_bilm
