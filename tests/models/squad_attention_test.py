@@ -6,7 +6,7 @@ from allennlp.nn.util import min_value_of_dtype
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.models.squad_attention import BidafAttention, ResidualAttention, best_span
+from elmo_tasks.models.squad import BidafAttention, ResidualAttention, best_span
 
 DIM, HIDDEN = 6, 4
 

@@ -4,7 +4,7 @@ import torch
 
 from elmo_tasks.bilm.lstm.cell import LstmCell
 from elmo_tasks.bilm.packing import pack
-from elmo_tasks.modules.recurrent.cells import GruCell, HighwayCell
+from elmo_tasks.modules.recurrent.encoders import GruCell, HighwayCell
 from elmo_tasks.modules.recurrent.recurrent_layer import run_layer
 
 DIM = 3
