@@ -39,7 +39,7 @@ def test_a_wheel_of_a_model_is_found_by_its_name(installed, archive):
     assert "Requires-Dist: elmo_tasks[allennlp]>=" in metadata and "# Sentiment" in metadata
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_wheel_has_the_card_and_the_licence(tmp_path):
     pytest.importorskip("setuptools")
     shutil.copytree(MODELS / "sst", tmp_path / "sst")
