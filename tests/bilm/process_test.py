@@ -1,7 +1,10 @@
+import os
 import subprocess
 import sys
 
 import pytest
+
+from elmo_tasks.bilm.process import limit_kernel_caches
 
 SCRIPT = """
 import resource
@@ -27,3 +30,10 @@ def test_freed_memory_is_used_again():
     output = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
     returned, kept = map(int, output.split())
     assert kept < returned / 100
+
+
+def test_the_limits_of_kernels_leave_what_the_user_has_set(monkeypatch):
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    monkeypatch.setenv("LRU_CACHE_CAPACITY", "64")
+    limit_kernel_caches()
+    assert (os.environ.pop("ONEDNN_PRIMITIVE_CACHE_CAPACITY"), os.environ["LRU_CACHE_CAPACITY"]) == ("256", "64")
