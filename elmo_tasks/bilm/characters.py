@@ -119,15 +119,15 @@ class WordRows:
         """The same words without repetitions. Raises `ValueError` as `batch` does."""
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
         words = list(chain.from_iterable(sentences))
-        places = {word: place for place, word in enumerate(dict.fromkeys(words))}
-        if "" in places or any(isinstance(sentence, str) for sentence in sentences):
+        index_of = {word: index for index, word in enumerate(dict.fromkeys(words))}
+        if "" in index_of or any(isinstance(sentence, str) for sentence in sentences):
             self.batch(sentences)
         # Shape: (n_distinct, width)
-        rows = np.concatenate([np.empty(0, np.int64), *map(self.row_of, places)]).reshape(-1, self.width)
+        rows = np.concatenate([np.empty(0, np.int64), *map(self.row_of, index_of)]).reshape(-1, self.width)
         # Shape: (batch_size, timesteps)
         numbers = np.full((len(sentences), lengths.max(initial=0)), -1, dtype=np.int64)
-        numbers[np.arange(numbers.shape[1]) < lengths[:, None]] = list(map(places.__getitem__, words))
-        return NumberedWords(list(places), rows, numbers)
+        numbers[np.arange(numbers.shape[1]) < lengths[:, None]] = list(map(index_of.__getitem__, words))
+        return NumberedWords(list(index_of), rows, numbers)
 
 
 BYTES = WordRows(MAX_CHARACTERS_PER_TOKEN, (BEGIN_OF_SENTENCE, END_OF_SENTENCE), word_to_character_ids)

@@ -94,11 +94,11 @@ def span_probabilities(
     The probability of each span's tags, summed over all tags of the other words. `spans` has the first and the last
     word of each span, by sentence.
     """
-    places = [(row, *span) for row, of_sentence in enumerate(spans) for span in of_sentence]
-    if not places:
+    rows_and_words = [(row, *span) for row, of_sentence in enumerate(spans) for span in of_sentence]
+    if not rows_and_words:
         return [[] for _ in spans]
     # Shape: (n_spans,), each
-    rows, first, last = torch.tensor(places, device=logits.device).unbind(1)
+    rows, first, last = torch.tensor(rows_and_words, device=logits.device).unbind(1)
     # Shape: (batch_size, timesteps)
     ids = pad_sequence([torch.tensor(row, device=logits.device) for row in tags], batch_first=True).long()
     # float64, because a log-probability is the difference of two large numbers.
