@@ -127,7 +127,9 @@ def _form_of(task: "TrainedTask") -> Any:
         "chains": {"chains": [[place]], "resolved": ""},
         "answer": {**place, "probability": 0.0},
     }
-    return forms.get(task.predictor.shown_as) or next(task.stream(task.predictor.examples), None)
+    example = None if task.predictor.shown_as in forms else next(task.stream(task.predictor.examples), None)
+    # As in a part, where numbers of stars are strings.
+    return forms.get(task.predictor.shown_as) or json.loads(json.dumps(example))
 
 
 def _write_docs(found: Annotations, path: Path) -> None:

@@ -160,3 +160,12 @@ def test_the_types_of_parquet_are_those_of_the_task(output_of, tmp_path):
         assert table.to_pylist() == [{"document": "a", **rows[0].results}]
         schemas.append(table.schema)
     assert schemas[0] == schemas[1] and not any(pyarrow.types.is_null(field.type) for field in schemas[0])
+
+
+def test_parquet_has_the_stars(output_of, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    result = {"stars": 2, "probabilities": {1: 0.25, 2: 0.75}}
+    predictor = SimpleNamespace(shown_as="label", examples=())
+    monkeypatch.setitem(TASKS, "sst", SimpleNamespace(predictor=predictor, stream=lambda examples: iter([result])))
+    table = parquet.read_table(output_of(".parquet", [annotated("a", "Good.", sst=result)]))
+    assert table.to_pylist() == [{"document": "a", "sst": {"stars": 2, "probabilities": {"1": 0.25, "2": 0.75}}}]
