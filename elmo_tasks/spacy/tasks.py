@@ -276,10 +276,14 @@ def _predicates(doc: Doc) -> list[Predicate]:
     return found
 
 
+def _chains(doc: Doc) -> list[list[Span]]:
+    return [spans for _, spans in _groups(doc, _CLUSTERS)]
+
+
 # spaCy imports this module with the first pipeline, so documents from files have these attributes, too.
 Span.set_extension("probability", default=None, force=True)
 Doc.set_extension("predicates", getter=_predicates, force=True)
-Doc.set_extension("chains", getter=lambda doc: [spans for _, spans in _groups(doc, _CLUSTERS)], force=True)
+Doc.set_extension("chains", getter=_chains, force=True)
 Doc.set_extension("resolved", default=None, force=True)
 Doc.set_extension("results", default={}, force=True)
 
