@@ -1,10 +1,11 @@
 """
 Trains the models in `models/` and writes their cards: `make models`, about four hours on two cores.
 
-`ner` and `pos` are runs of configs of their own, `ner` the best of three seeds on the dev set, and the others the runs
-of Table 1 with ELMo of the plan `open` with seed 1. What `allennlp train` made is reduced to half precision, without
-the biLM's weights, which the package has. The card has the measured scores, speed and memory. A run, a reduced model or
-a measurement that exists is not made again.
+`ner`, `pos` and `coref` are runs of configs of their own, `ner` the best of three seeds on the dev set, and the others
+the runs of Table 1 with ELMo of the plan `open` with seed 1. `coref` continues such a run, with what
+`tools/coref_news_data.py` writes. What `allennlp train` made is reduced to half precision, without the biLM's weights,
+which the package has. The card has the measured scores, speed and memory. A run, a reduced model or a measurement that
+exists is not made again.
 """
 
 import argparse
@@ -39,6 +40,9 @@ def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
     config = json.loads((run / "config.json").read_text())
     # A tagger has its biLM inside its only embedder.
     model = config["model"]
+    # Loading needs neither first weights nor a vocabulary from elsewhere.
+    model.pop("initializer", None)
+    config.pop("vocabulary", None)
     owner = model if "bilm" in model else model["text_field_embedder"]["token_embedders"]["elmo"]
     owner["bilm"] = {
         "options": owner["bilm"]["options"],
@@ -133,6 +137,9 @@ def main() -> None:
 
     plan = Plan("open", results=arguments.runs, data=arguments.data, seeds=1)
     runs = [run for run in plan.runs(["table 1"], arguments.tasks) if run.variant != "baseline"]
+    for run, problem in train_all([run for run in runs if CARDS[run.task].get("continues")]):
+        if problem:
+            raise RuntimeError(f"{run.name} {problem}")
     of_tasks = [own_runs(task, plan) for task in arguments.tasks if "config" in CARDS[task]] + [
         [run] for run in runs if "config" not in CARDS[run.task]
     ]
