@@ -63,22 +63,22 @@ def _parser() -> argparse.ArgumentParser:
         job = commands.add_parser(run.__name__, help=module.DESCRIPTION, description=module.DESCRIPTION)
         module.add_arguments(job)
         job.set_defaults(func=run)
-    description = "Answer over HTTP with trained models (docs/tasks/serve.md); needs the extras allennlp and serve."
+    description = "Serve trained models over HTTP (docs/tasks/serve.md). Needs the extras allennlp and serve."
     service = commands.add_parser("serve", help=description, description=description)
     default = "default: $ELMO_TASKS_SERVE, or the six in models/"
     service.add_argument("model", nargs="*", help=f"names of models, archives, or folders of runs ({default})")
-    service.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0: all (default: 127.0.0.1)")
-    service.add_argument("--port", type=int, default=8000, help="port to listen at (default: 8000)")
+    service.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: all (default: 127.0.0.1)")
+    service.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
     service.add_argument("--workers", type=int, default=1, help="processes, each with all models (default: 1)")
-    service.add_argument("--include-package", action="append", default=[], help="with your own classes")
+    service.add_argument("--include-package", action="append", default=[], help="package with your own classes")
     add_device(service)
     service.set_defaults(func=_serve)
-    description = "Download published biLMs into the folder where they are looked up."
+    description = "Download published biLMs, so they load without a network later."
     download = commands.add_parser("download", help=description, description=description)
-    names = "small, medium, original, original-5.5b; efml-ko and the like; org/name"
+    names = "small, medium, original, original-5.5b, efml-LANGUAGE (as in efml-ko), or org/name"
     download.add_argument("name", nargs="+", help=names)
     download.set_defaults(func=_download)
-    description = "Write the training configs into a folder, to train with them or to change them."
+    description = "Copy the training configs to a folder, to use or change them."
     configs = commands.add_parser("configs", help=description, description=description)
     configs.add_argument("folder", type=Path, help="a new folder")
     configs.set_defaults(func=_write_configs)
@@ -112,7 +112,7 @@ def _write_configs(arguments: argparse.Namespace) -> None:
     folder = shutil.copytree(TRAINING_CONFIGS, arguments.folder)
     print(f"wrote {folder}: a config for each task, and lib/, which they import")
     print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
-    print("It trains on the included sample data; for yours, set ELMO_TASKS_DATA to a folder with ner/train.txt, ...")
+    print("It trains on the included sample data. For yours, set ELMO_TASKS_DATA to a folder with ner/train.txt, ...")
 
 
 if __name__ == "__main__":

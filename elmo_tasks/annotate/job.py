@@ -127,17 +127,17 @@ def _write_output(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("task", nargs="+", help="names of models (ner, srl, coref, ...), archives, or folders of runs")
-    add("corpus", help="a text per line, .jsonl, .json, .csv, .tsv, .parquet, or a folder; plain, .gz, .xz or .bz2")
-    add("output", help=f"to write: {', '.join(OUTPUTS)} (a folder for brat)")
+    add("corpus", help="lines of text, .jsonl, .json, .csv, .tsv, .parquet, or a folder; plain, .gz, .xz or .bz2")
+    add("output", help=f"a name that ends with {', '.join(OUTPUTS)} (a folder for brat)")
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
-    text_columns = "columns with the texts (default: text, or for pairs the names of both)"
+    text_columns = "columns with the texts (default: text, or both names of a pair)"
     add("--text-column", default=(), metavar="NAME,...", help=text_columns)
-    add("--id-column", metavar="NAME", help="column with the names of the texts (default: id, or numbers)")
-    add("--keep", default=(), metavar="NAME,...", help="columns that the output has, too; 'all': all others")
+    add("--id-column", metavar="NAME", help="column with the names of the texts (default: id, else numbers)")
+    add("--keep", default=(), metavar="NAME,...", help="columns to copy to the output; 'all': all others")
     add("--glob", default="*", help="the files of a folder, such as '*.txt' (default: all but hidden ones)")
-    add("--input-format", choices=FORMATS, help="text: a text per line; default: by the name of the file")
-    add("--include-package", action="append", default=[], metavar="PACKAGE", help="with the classes of your own tasks")
-    part_texts = "texts per part; an interrupted job loses the parts in progress (default: 200)"
+    add("--input-format", choices=FORMATS, help="text: a text per line (default: by the name of the file)")
+    add("--include-package", action="append", default=[], metavar="PACKAGE", help="with classes of your own tasks")
+    part_texts = "texts per part; an interrupted job loses only the parts in progress (default: 200)"
     add("--part-texts", type=at_least_one, default=200, help=part_texts)
     add_job_arguments(parser)
 

@@ -19,7 +19,7 @@ class EvaluatedConfig(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         subparser.add_argument("config", help="a file, or the name of an included config, such as ner_elmo")
-        subparser.add_argument("-o", "--overrides", default="", help='as for train: {"trainer.num_epochs": 3}')
+        subparser.add_argument("-o", "--overrides", default="", help='as for `train`: {"trainer.num_epochs": 3}')
         subparser.set_defaults(func=_print)
         return subparser
 

@@ -23,9 +23,9 @@ class PublicData(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         names = ", ".join([*_DOWNLOADED, *EXPLAINED])
-        sub.add_argument("name", nargs="*", metavar="NAME", help=f"some of {names}; without a name, all are listed")
+        sub.add_argument("name", nargs="*", metavar="NAME", help=f"one or more of {names}; without a name, lists them")
         sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")
-        source = "of `open`: the folder data/open of a checkout, or its address (default: this checkout's)"
+        source = "for `open`: the folder data/open of a checkout, or its address (default: this checkout's)"
         sub.add_argument("--from", dest="source", default=str(OPEN_DATA), metavar="FOLDER", help=source)
         sub.set_defaults(func=_data)
         return sub

@@ -31,8 +31,8 @@ class ShowDemo(Subcommand):
         sub.add_argument("--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)")
         sub.add_argument("--glove", type=Path, help="file of GloVe vectors (default: the included English ones)")
         sub.add_argument("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
-        sub.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")
-        sub.add_argument("--port", type=int, default=7860, help="port to listen at (default: 7860)")
+        sub.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+        sub.add_argument("--port", type=int, default=7860, help="port to listen on (default: 7860)")
         add_device(sub)
         sub.set_defaults(func=_serve)
         return sub

@@ -28,11 +28,11 @@ class Export(Subcommand):
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         subparser.add_argument(
-            "archive", help="archive or run of a trained biLM or task, or what --bilm accepts elsewhere"
+            "archive", help="archive or run folder of a trained biLM or task, or anything that --bilm accepts"
         )
-        subparser.add_argument("folder", type=Path, help="where to write the files")
+        subparser.add_argument("folder", type=Path, help="folder to write the files to")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
-        subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs can read hdf5")
+        subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs read hdf5")
         subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
         subparser.add_argument("--force", action="store_true", help="overwrite existing files")
         subparser.set_defaults(func=_export)

@@ -35,20 +35,20 @@ class Tables(Subcommand):
         sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
         changes: dict[str, Any] = {"action": "append", "default": [], "type": _by_task, "metavar": "[TASK=]JSON"}
         add = sub.add_argument
-        add("--table", choices=["1", "2", "3", "5", "6"], action="append", default=[], help="default: all of the plan")
-        add("--figure", choices=["1", "2"], action="append", default=[], help="PNG, SVG and CSV in RESULTS/figures")
-        add("--plan", default="paper", help="'paper' (default), 'open' or a Jsonnet file: data, settings, seeds")
-        add("--tasks", nargs="+", choices=list(TASKS), help="default: all of the plan")
-        add("--seeds", type=at_least_one, help="default: the plan's")
+        add("--table", choices=["1", "2", "3", "5", "6"], action="append", default=[], help="default: all in the plan")
+        add("--figure", choices=["1", "2"], action="append", default=[], help="write PNG, SVG, CSV to RESULTS/figures")
+        add("--plan", default="paper", help="'paper' (default), 'open' or a Jsonnet file with data, settings, seeds")
+        add("--tasks", nargs="+", choices=list(TASKS), help="default: all in the plan")
+        add("--seeds", type=at_least_one, help="number of seeds per table (default: the plan's)")
         add("--data", help="the folder of the data (default: $ELMO_TASKS_DATA)")
         add("--bilm", help="name or folder (default: the plan's, or $ELMO_TASKS_BILM)")
         add("--results", type=Path, help="the folder of the runs (default: results/PLAN)")
         add("--against", type=Path, help="also print each run next to the same run in this folder")
-        add("--overrides", **changes, help="changes of the configs: keys with dots")
+        add("--overrides", **changes, help="changes to the configs, with dotted keys")
         add("--arguments", **changes, help="arguments of training_configs/lib/TASK.libsonnet")
         add("--format", choices=["markdown", "latex", "csv"], default="markdown")
         add("--jobs", type=at_least_one, default=1, help="number of parallel runs")
-        add("--dry-run", action="store_true", help="list the runs, and the data that do not exist, without training")
+        add("--dry-run", action="store_true", help="list the runs and the missing data, without training")
         sub.set_defaults(func=_tables)
         return sub
 

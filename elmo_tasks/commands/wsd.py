@@ -28,7 +28,7 @@ class DisambiguateWords(Subcommand):
         add("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
         add("--data", type=Path, help="folder with train/ and test/ (default: wsd/ in ELMO_TASKS_DATA)")
         add("--wordnet", type=Path, help="folder with index.sense of WordNet 3.0, for lemmas without training data")
-        add("--output-file", type=Path, help="all numbers as JSON")
+        add("--output-file", type=Path, help="write all numbers as JSON")
         add_device(subparser)
         subparser.set_defaults(func=_run)
         return subparser
