@@ -70,7 +70,7 @@ class TestWheel:
         assert metadata["License"] == "Apache-2.0" and metadata["Author"] == "The elmo_tasks developers"
         requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
         packages = {line.partition(">=")[0] for line in requirements}
-        assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm"}
+        assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm", "filelock"}
         extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "serve", "demo", "docs", "dev"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         for name in ("LICENSE", "NOTICE"):
