@@ -96,4 +96,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def package(arguments: argparse.Namespace) -> None:
     wheel = package_model(arguments.model, arguments.folder, name=arguments.name, version=arguments.version)
     print(f"wrote {wheel}: {wheel.stat().st_size:,} bytes, SHA-256 {file_digest(wheel)}")
-    print(f"Next: pip install {wheel}")
+    name = wheel.name.partition("-")[0].removeprefix(wheel_name(""))
+    print(f"Next: pip install {wheel}, and then TrainedTask({name!r})")

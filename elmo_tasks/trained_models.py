@@ -11,7 +11,7 @@ from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
 from elmo_tasks.version import RELEASE, __version__
 
-__all__ = ["MODEL_GROUP", "local_model", "trained_model", "wheel_name"]
+__all__ = ["MODEL_GROUP", "local_model", "name_of", "trained_model", "wheel_name"]
 
 MODEL_GROUP = "elmo_tasks.models"
 """The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
@@ -52,6 +52,13 @@ def local_model(model: str | PathLike[str]) -> Path | None:
     if spec is not None and spec.origin:
         return Path(spec.origin).parent
     return path if path.exists() else None
+
+
+def name_of(path: Path) -> str:
+    """The name of a model: that of its folder or archive, or what an installed one is called."""
+    path = path.resolve()
+    name = path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
+    return {package: name for name, package in _installed().items()}.get(name, name)
 
 
 def _installed() -> dict[str, str]:

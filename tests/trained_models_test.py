@@ -32,7 +32,7 @@ def installed(archive, tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_a_wheel_of_a_model_is_found_by_its_name(installed, archive):
     assert TrainedTask("mood")(TEXT) == TrainedTask(archive("sst"))(TEXT)
-    assert TrainedTask("mood").path == installed / "elmo_tasks_mood"
+    assert TrainedTask("mood").path == installed / "elmo_tasks_mood" and TrainedTask("mood").name == "mood"
     with pytest.raises(ValueError, match=r"did you mean mood\?.* mood \(installed\)"):
         trained_model("moood")
     metadata = (installed / "elmo_tasks_mood-1.2.dist-info" / "METADATA").read_text()

@@ -27,7 +27,7 @@ from elmo_tasks.predictors.explanation import explained
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.views import picture, rows_of
 from elmo_tasks.text import readable
-from elmo_tasks.trained_models import local_model, trained_model
+from elmo_tasks.trained_models import local_model, name_of, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.elmo import CARD_FIELDS
 
@@ -204,9 +204,8 @@ class TrainedTask:
 
     @property
     def name(self) -> str:
-        """The name of the model's folder, or of its archive."""
-        path = self.path.resolve()
-        return path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
+        """The name of the model's folder, of its archive, or of an installed model: a key of `annotate`, and a path."""
+        return name_of(self.path)
 
     @classmethod
     def by_name(cls, models: Iterable[str | PathLike[str]], **options: Any) -> dict[str, "TrainedTask"]:
