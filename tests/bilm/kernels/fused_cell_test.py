@@ -62,7 +62,7 @@ class TestFusedSteps:
         with torch.no_grad():
             frozen = bilm(SENTENCES).layers
         for ours, theirs in zip(results[0] + [*frozen], results[1] + results[1][: len(frozen)], strict=True):
-            assert (ours.cpu() - theirs).norm() <= 1e-5 * theirs.norm()
+            assert (ours.cpu() - theirs).norm() <= 1e-4 * theirs.norm()
 
 
 class TestHasFusedCell:
