@@ -41,8 +41,9 @@ def limit_kernel_caches() -> None:
 
 def use_one_thread_after_fork() -> None:
     """
-    What `Bilm` calls when it is made and when it runs: the first call in a forked process sets torch's number of
-    threads to one. Otherwise, the process would hang in GNU's OpenMP if its parent has used several threads.
+    What `Bilm` calls when it is made and when it runs, and predictors before their model runs: the first call in a
+    forked process sets torch's number of threads to one. Otherwise, the process would hang in GNU's OpenMP if its
+    parent has used several threads.
     """
     global _process
     if _process != os.getpid():

@@ -13,6 +13,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Model
 from more_itertools import constrained_batches
 
+from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.data import SpacyBlankTokenizer
 from elmo_tasks.predictors.interpretation import InterpretablePredictor, texts_of
 from elmo_tasks.predictors.task import Task, tokens_of
@@ -104,6 +105,8 @@ class JsonLinesPredictor(Task, InterpretablePredictor):
         Predicts in batches of similar lengths, with a bounded number of words. Before each batch, `stop` is asked:
         see `TrainedTask`. An instance with a text without words has the prediction `without_words`.
         """
+        # Not only in the biLM: other parts of the model may compute before it.
+        use_one_thread_after_fork()
         finished = [copy.deepcopy(self.without_words) for _ in instances]
         texts = [[instance[name] for name in texts_of(instance)] for instance in instances]
         with_words = [row for row, of_instance in enumerate(texts) if all(map(len, of_instance))]

@@ -12,6 +12,7 @@ from unittest.mock import ANY
 
 import pytest
 import spacy
+import torch
 from spacy import displacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -197,12 +198,16 @@ class TestPipe:
     @pytest.mark.slow
     @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.weekly)])
     def test_processes_have_the_models(self, nlp, method):
-        before = multiprocessing.get_start_method()
+        before, threads = multiprocessing.get_start_method(), torch.get_num_threads()
         multiprocessing.set_start_method(method, force=True)
+        # After that, a forked process with several threads would hang.
+        torch.set_num_threads(2)
+        nlp(TEXTS[0])
         try:
             found = [answers(doc) for doc in nlp.pipe(TEXTS * 2, n_process=2, batch_size=2)]
         finally:
             multiprocessing.set_start_method(before, force=True)
+            torch.set_num_threads(threads)
         assert found == [answers(nlp(text)) for text in TEXTS] * 2
 
     def test_the_error_handler_gets_only_the_bad_document(self, archives):
