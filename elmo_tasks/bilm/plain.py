@@ -54,7 +54,7 @@ class CharacterCnn(nn.Module):
         """Shape `(n_words, 50)` to `(n_words, projection_dim)`."""
         # Shape: (n_words, character_dim, 50)
         characters = self.embedding(character_ids).transpose(1, 2)
-        # The largest response of each filter, wherever it is in the word. Shape: (n_words, n_filters)
+        # The largest response of each filter at any position in the word. Shape: (n_words, n_filters)
         x = torch.cat([convolution(characters).amax(-1) for convolution in self.convolutions], -1)
         x = self.activation(x)
         for highway in self.highways:
@@ -65,7 +65,7 @@ class CharacterCnn(nn.Module):
 class Lstm(nn.Module):
     """
     Section 3.4: one layer in one direction. The output of `cell_dim` units is projected to `projection_dim`, which is
-    also what the next step reads (Sak et al. 2014). The clips and the forget gate's 1 are those of bilm-tf.
+    also what the next step reads (Sak et al. 2014). The clips and the forget gate's 1 come from bilm-tf.
     """
 
     def __init__(self, options: BilmOptions) -> None:

@@ -19,9 +19,11 @@ __all__ = ["explained"]
 
 def explained(predictor: JsonLinesPredictor, texts: tuple[str, ...], interpreter: str) -> Iterator[JsonDict]:
     """For `TrainedTask.explain`: what was found in the texts, each with the weights of the words."""
-    # A copy whose interpreter gets labeled instances instead of a line.
+    # A copy that gets labeled instances from its interpreter, not a line.
     explainable: Any = copy.copy(predictor)
     explainable.json_to_labeled_instances = lambda labeled: labeled
+    # Without the predictor's layer, which may have the hooks of a different thread.
+    vars(explainable).pop("_embedded_words", None)
     interpret = SaliencyInterpreter.by_name(interpreter)(explainable).saliency_interpret_from_json
     for line in predictor.lines(*texts):
         for instance in predictor.instances_of([predictor.parse(line)])[0]:

@@ -30,7 +30,7 @@ class Task:
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     """The names of the texts that the task takes."""
     keys: ClassVar[dict[str, str]] = {}
-    """Other keys of a line for `inputs`, such as those of a data set."""
+    """For inputs that a data set calls differently, the key in a line."""
     examples: ClassVar[Sequence[tuple[str, ...]]] = ()
     """Values of `inputs`."""
     shown_as: ClassVar[Literal["spans", "roles", "label", "answer", "chains", "json"]] = "json"

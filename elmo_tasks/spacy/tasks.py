@@ -302,7 +302,7 @@ for _name, _model, _class, _assigns in (
 
 
 def _set_groups(doc: Doc, prefix: str, kind: str, result: Any) -> None:
-    """Replaces the groups that have names with a prefix by those of a plain result, numbered from 1."""
+    """Replaces the groups that have names with a prefix by the groups of a plain result, numbered from 1."""
     # Not earlier: see `TaskComponent`.
     from elmo_tasks.predictors.views import groups_of
 
