@@ -1,6 +1,5 @@
 """Files: written whole, read line by line, unpacked from archives; and locks of folders."""
 
-import fcntl
 import gzip
 import os
 import re
@@ -9,15 +8,18 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 __all__ = ["atomic_file", "compare_checksums", "locked", "numbered_lines", "remove_leftovers", "unpack"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
-# Descriptors of locked folders.
-_held: set[int] = set()
+_held: set["FileLock"] = set()
 
 
 @contextmanager
@@ -42,36 +44,46 @@ def remove_leftovers(folder: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """
-    Locks a folder until the end of the block or of the process; others get a `BlockingIOError`. No effect on network
-    file systems without locks.
+    Locks a path, where a file or folder may exist, until the end of the block or of the process; others get a
+    `BlockingIOError`. No effect on network file systems without locks.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    _held.add(descriptor)
+    # Here, because `import torch` imports this module.
+    from filelock import FileLock, Timeout
+
+    path = path.resolve()
+    file = path.with_name(f"_lock-{path.name[-200:]}")
+    lock = FileLock(file, thread_local=False)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(
-                f"another process is writing {folder}: wait for it, or choose another output"
-            ) from None
-        except OSError:
-            pass
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
+    except (OSError, NotImplementedError):
+        pass
+    _held.add(lock)
+    try:
         yield
     finally:
-        if descriptor in _held:
-            _held.remove(descriptor)
+        _held.discard(lock)
+        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
+        if lock.is_locked:
+            with suppress(OSError):
+                file.unlink()
+        lock.release()
+
+
+def _close_locks() -> None:
+    """In a forked process, which may outlive the one that has the locks. `filelock` does it since version 4."""
+    while _held:
+        lock = _held.pop()
+        if (descriptor := lock._context.lock_file_fd) is not None:
+            lock._context.lock_file_fd = None
             os.close(descriptor)
 
 
-def _release() -> None:
-    """In a forked process, which may outlive the one that has the locks."""
-    while _held:
-        os.close(_held.pop())
-
-
-os.register_at_fork(after_in_child=_release)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_locks)
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:

@@ -1,20 +1,21 @@
 """Files and folders that are complete or missing after a crash, and locks, which end with their process."""
 
-import fcntl
 import os
 import re
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from fnmatch import filter as matching
 from pathlib import Path
 from uuid import uuid4
 
+from filelock import FileLock, Timeout
+
 __all__ = ["atomic_file", "atomic_folder", "check_not_input", "check_replaceable", "locked", "remove_leftovers"]
-__all__ += ["replace_folder"]
+__all__ += ["replace_folder", "restore_folder"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
-_held: set[int] = set()
+_held: set[FileLock] = set()
 
 
 @contextmanager
@@ -51,96 +52,106 @@ def remove_leftovers(folder: Path) -> None:
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = ()) -> Iterator[Path]:
     """
-    Like `atomic_file`, for a folder; its parents are created. An existing folder is replaced as a whole if it
-    contains only files with the names (or patterns) in `replaceable`.
+    Like `atomic_file`, for a folder, which is locked until the end of the block; its parents are created. An existing
+    folder is replaced as a whole if it contains only files with the names (or patterns) in `replaceable`.
     """
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
-    check_replaceable(path, replaceable)
-    unique = uuid4().hex[:12]
-    temporary = path.with_name(f"_new-{unique}")
-    temporary.mkdir()
-    try:
-        # Renamed when it is locked, so no other process mistakes it for what a killed one has left.
-        with locked(temporary):
-            temporary = temporary.rename(path.with_name(f"_tmp-{unique}-{path.name}"))
+    with locked(path) as is_locked:
+        if is_locked:
+            restore_folder(path)
+        check_replaceable(path, replaceable)
+        temporary = _beside(path, "tmp")
+        temporary.mkdir()
+        try:
             yield temporary
-            for child in temporary.rglob("*"):
-                _sync(child)
             replace_folder(temporary, path, replaceable)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
 
 
 def replace_folder(folder: Path, path: Path, replaceable: Collection[str] = ()) -> None:
-    """Renames a folder to `path`: see `atomic_folder`."""
+    """Syncs a folder to disk and renames it to `path`, which is locked: see `atomic_folder`."""
     check_replaceable(path, replaceable)
-    try:
-        with locked(path) if path.exists() else nullcontext():
-            if path.exists():
-                # A folder that is not empty cannot be replaced in one step, so it is missing for an instant.
-                os.replace(path, path.with_name(f"_old-{uuid4().hex[:12]}-{path.name}"))
+    for child in folder.rglob("*"):
+        _sync(child)
+    if not path.exists():
+        os.replace(folder, path)
+    else:
+        # A folder that is not empty cannot be replaced in one step, so it is missing for an instant.
+        old = _beside(path, "old")
+        os.replace(path, old)
+        try:
             os.replace(folder, path)
-    finally:
-        _settle(path)
+        except BaseException:
+            os.replace(old, path)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
     _sync(path.parent)
+
+
+def restore_folder(path: Path) -> None:
+    """Puts back a locked folder that a killed process has moved away, and removes what it has left beside it."""
+    for kind in ("old", "tmp"):
+        for left in path.parent.glob(f"_{kind}-{'[0-9a-f]' * 12}-*"):
+            if left.is_dir() and left.name[18:] == path.name:
+                if kind == "old" and not path.exists():
+                    os.replace(left, path)
+                else:
+                    shutil.rmtree(left, ignore_errors=True)
+
+
+def _beside(path: Path, kind: str) -> Path:
+    return path.with_name(f"_{kind}-{uuid4().hex[:12]}-{path.name}")
 
 
 def check_replaceable(path: Path, patterns: Collection[str]) -> None:
     """Raises a `FileExistsError` if a folder contains files whose names match none of the patterns."""
-    _settle(path)
     names = os.listdir(path) if path.exists() else []
     others = set(names).difference(*(matching(names, pattern) for pattern in patterns))
     if others:
         raise FileExistsError(f"expected a new or empty folder, but it contains other files ({min(others)}): {path}")
 
 
-def _settle(path: Path) -> None:
-    """Puts back the folder that a killed `replace_folder` has moved away, and removes what is left of others."""
-    for kind in ("old", "tmp"):
-        for left in path.parent.glob(f"_{kind}-{'[0-9a-f]' * 12}-*"):
-            # A living process holds the lock.
-            if left.is_dir() and left.name[18:] == path.name:
-                with suppress(BlockingIOError, FileNotFoundError), locked(left) as is_left:
-                    if is_left and kind == "old" and not path.exists():
-                        os.replace(left, path)
-                    elif is_left:
-                        shutil.rmtree(left, ignore_errors=True)
-
-
 @contextmanager
-def locked(folder: Path) -> Iterator[bool]:
+def locked(path: Path) -> Iterator[bool]:
     """
-    Locks a folder until the end of the block or of the process; others get a `BlockingIOError`. Yields whether the file
-    system has locks for folders, which some network file systems have not.
+    Locks a path, where a file or folder may exist, until the end of the block or of the process; others get a
+    `BlockingIOError`. Yields whether the file system has locks, which some network file systems have not.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    _held.add(descriptor)
-    is_locked = True
+    path = path.resolve()
+    file = path.with_name(f"_lock-{path.name[-200:]}")
+    lock = FileLock(file, thread_local=False)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(
-                f"another process is writing {folder}: wait for it, or choose another output"
-            ) from None
-        except OSError:
-            is_locked = False
-        yield is_locked
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
+    except (OSError, NotImplementedError):
+        pass
+    _held.add(lock)
+    try:
+        yield lock.is_locked
     finally:
-        if descriptor in _held:
-            _held.remove(descriptor)
+        _held.discard(lock)
+        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
+        if lock.is_locked:
+            with suppress(OSError):
+                file.unlink()
+        lock.release()
+
+
+def _close_locks() -> None:
+    """In a forked process, which may outlive the one that has the locks. `filelock` does it since version 4."""
+    while _held:
+        lock = _held.pop()
+        if (descriptor := lock._context.lock_file_fd) is not None:
+            lock._context.lock_file_fd = None
             os.close(descriptor)
 
 
-def _release() -> None:
-    """In a forked process, which may outlive the one that has the locks."""
-    while _held:
-        os.close(_held.pop())
-
-
-os.register_at_fork(after_in_child=_release)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_locks)
 
 
 def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:

@@ -1,11 +1,10 @@
 """
 Trains runs, each as `allennlp train` in its own process.
 
-A run is finished when its score file exists, which is written after the training. A training holds a lock on its
-folder, so several commands can share the runs of a plan, on one machine or on all machines that share the folder.
+A run is finished when its score file exists, which is written after the training. A run is locked while it is trained,
+so several commands can share the runs of a plan, on one machine or on all machines that share the folder.
 """
 
-import fcntl
 import json
 import os
 import platform
@@ -15,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import torch
 
 from elmo_tasks.configs import missing_files
+from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.files.json_files import read_json, write_json
 from elmo_tasks.replication.paper import TASKS
 from elmo_tasks.replication.plan import Plan, Run
@@ -114,13 +115,17 @@ def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | N
 def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) -> str | None:
     directory, config, log = run.folder / "run", run.folder / "config.json", run.folder / "log.txt"
     run.folder.mkdir(parents=True, exist_ok=True)
-    with open(run.folder / "lock", "w") as lock, open(log, "ab") as output:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(locked(run.folder))
+            # `allennlp train` locks it, and goes on if the process that has started it is killed.
+            with locked(directory):
+                pass
         except BlockingIOError:
             return "is trained by another process"
         if finished(run):
             return None
+        output = stack.enter_context(open(log, "ab"))
         config.write_text(json.dumps(run.config, indent=1), "utf-8")
         is_interrupted = any(directory.glob("model_state_*.th"))
         # AllenNLP archives the best epoch when it is interrupted.
@@ -132,8 +137,6 @@ def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            # The child inherits the lock: if this process is killed, no other process trains the same run.
-            pass_fds=[lock.fileno()],
             env={**threads, **os.environ},
         )
         children.append(child)

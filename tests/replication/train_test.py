@@ -1,6 +1,5 @@
 """Tests of training runs with a stub of `allennlp train`; `command_test.py` has a real one."""
 
-import fcntl
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from importlib.metadata import version
 import pytest
 import torch
 
+from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.replication.train import finished, train_all
 from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
@@ -58,8 +58,7 @@ class TestTrainAll:
     def test_a_run_that_is_locked_is_left_to_its_owner(self, stub, make_run, tmp_path):
         run = make_run()
         run.folder.mkdir(parents=True)
-        with open(run.folder / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(run.folder):
             ((_, problem),) = train_all([run])
         assert problem and not (tmp_path / "calls").exists()
 
@@ -69,9 +68,15 @@ class TestTrainAll:
     "number", [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.weekly)]
 )
 def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, number):
-    """SIGTERM and Ctrl-C also stop the training; after SIGKILL it continues, and holds the lock."""
+    """SIGTERM and Ctrl-C also stop the training; after SIGKILL it continues, and holds its lock."""
     run = make_run()
-    stub(f"echo $$ > {tmp_path}/pid; [ -e {tmp_path}/resumed ] || exec sleep 60")
+    # `allennlp train` locks its folder, too.
+    lines = ["import time, pathlib", "from elmo_tasks.files.atomic_files import locked"]
+    lines += [f"with locked(pathlib.Path({str(run.folder / 'run')!r})):"]
+    lines += [f"    pathlib.Path({str(tmp_path / 'is_locked')!r}).touch()", "    time.sleep(60)"]
+    (tmp_path / "training.py").write_text("\n".join(lines))
+    training = f"PYTHONPATH={CHECKOUT} exec {sys.prefix}/bin/python {tmp_path}/training.py"
+    stub(f"echo $$ > {tmp_path}/pid; [ -e {tmp_path}/resumed ] || {training}")
     script = textwrap.dedent(f"""
         import signal, sys
         from pathlib import Path
@@ -83,7 +88,7 @@ def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, nu
         list(train_all([Run("snli", "both", 1, None, Path({str(run.folder)!r}), {{}}, {{}}, 100, "digest", {{}})]))
     """)
     command = subprocess.Popen([os.path.join(sys.prefix, "bin", "python"), "-c", script], cwd=CHECKOUT)
-    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+    while not (tmp_path / "is_locked").exists():
         time.sleep(0.05)
     child = int((tmp_path / "pid").read_text())
     command.send_signal(number)
