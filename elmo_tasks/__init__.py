@@ -8,7 +8,6 @@ Importing this package loads neither torch nor AllenNLP nor scikit-learn: the cl
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.compat import find_old_modules
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
@@ -37,9 +36,6 @@ def __getattr__(name: str) -> Any:
             # Before AllenNLP, also where torch has not imported it (`TORCH_DEVICE_BACKEND_AUTOLOAD=0`).
             import_module("allennlp_today")
         return getattr(import_module(_MODULES[name]), name)
-
-
-find_old_modules()
 
 
 def __dir__() -> list[str]:

@@ -16,13 +16,12 @@ import numpy as np
 from elmo_tasks.extras import needs
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest
-from elmo_tasks.jobs import Job, Part, at_least_one, ending_of
+from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
 from elmo_tasks.text.formats import text_sentences, warn_if_untokenised
 from elmo_tasks.text.lines import located
-from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
     from elmo_tasks.vectors.elmo import Elmo
@@ -32,6 +31,8 @@ __all__ = ["DESCRIPTION", "EmbedOptions", "add_arguments", "embed", "embed_file"
 logger = logging.getLogger(__name__)
 
 DESCRIPTION = "Write the ELMo vectors of a text, one sentence per line, into a file."
+# Raised when the code writes other bytes for the same text and biLM.
+_FORMAT = 1
 _ENDINGS = (".h5", ".hdf5", ".parquet", "/")
 _Sentence = str | list[str]
 _Vectors = Iterable[tuple[list[str], list[np.ndarray]]]
@@ -120,8 +121,8 @@ def embed_file(
     job = Job(output, settings, n_items=n_lines, part_items=options.part_lines, suffix=suffix, force=force)
     # Other processes load their own biLM.
     write = partial(_write_part, options, settings, elmo=elmo if workers is None and ray is None else None)
-    join = None if ending == "/" else partial(_join, settings)
-    job.run(_sentences(text, options), write, join, workers=workers, ray=ray, device=options.device)
+    result = PartsOutput() if ending == "/" else FileOutput(partial(_join, settings))
+    job.run(_sentences(text, options), write, result, workers=workers, ray=ray, device=options.device)
     return n_lines
 
 
@@ -172,7 +173,7 @@ def _settings(text: Path, options: EmbedOptions, elmo: "Elmo") -> dict[str, Any]
     from elmo_tasks.bilm.weights import weights_digest
 
     weights = weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
-    values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "elmo_tasks": __version__}
+    values = {**asdict(options), "device": None, "bilm": weights, "text": file_digest(text), "format": _FORMAT}
     settings: dict[str, Any] = json.loads(json.dumps({**values, "kernel": elmo.bilm.kernel}))
     return settings
 

@@ -1,6 +1,10 @@
 """
 Long jobs in parts. Each part is a file in a folder, so it is complete or missing. A job computes the missing
 parts, with any number of processes, on one machine or on a Ray cluster, and joins them.
+
+While `out.parquet` is written, its parts and the settings of the job are in the folder `out.parquet.parts`. When the
+parts are joined, the settings move to `_job-out.parquet.json`, which is removed last: until then, the same job only
+tidies.
 """
 
 import argparse
@@ -28,16 +32,17 @@ from elmo_tasks.files.atomic_files import (
     locked,
     remove_leftovers,
     replace_folder,
+    restore_folder,
 )
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["Job", "Part", "add_arguments", "add_device", "at_least_one", "ending_of"]
+__all__ = ["FileOutput", "FolderOutput", "Job", "Part", "PartsOutput", "add_arguments", "add_device", "at_least_one"]
+__all__ += ["ending_of", "is_joined"]
 
 logger = logging.getLogger(__name__)
 
-# A reader of a folder of Parquet files ignores a name with "_", if a job is killed before it removes this file.
 _JOB = "_job.json"
-_FILES = ("part-*", "whole.*", "_tmp-*", "*job.json")
+_FILES = ("part-*", "*whole*", "_tmp-*", _JOB)
 # Between two lines of a log, which replace the bar where there is no terminal.
 _LOG_SECONDS = 60.0
 
@@ -70,9 +75,76 @@ def ending_of(output: str | os.PathLike[str], source: Path, endings: Sequence[st
         raise ValueError(f"expected an output that ends with {', '.join(endings)}, got {output}")
     path = Path(output)
     check_not_input(path, source)
-    if path.exists() and not force:
+    if path.exists() and not force and not is_joined(path):
         raise FileExistsError(f"{path} exists: use --force (force=True) to replace it")
     return ending
+
+
+def is_joined(output: Path) -> bool:
+    """Whether a job was killed after it had joined its parts, so the same job has only to tidy."""
+    return _record(output.resolve()).exists()
+
+
+def _record(output: Path) -> Path:
+    """The file with the settings of a job while it puts its output in place."""
+    return output.with_name(f"_job-{output.name}.json")
+
+
+@dataclass(frozen=True)
+class FileOutput:
+    """The output is a file, which `join` writes from the files of the parts."""
+
+    join: Callable[[list[Path], Path], None]
+
+    def check(self, output: Path) -> None:
+        """Does nothing: `ending_of` has checked whether the file exists."""
+
+    def whole(self, folder: Path, output: Path) -> Path:
+        return folder / f"whole{output.suffix}"
+
+    def write(self, parts: list[Path], whole: Path) -> None:
+        with atomic_file(whole) as temporary:
+            self.join(parts, temporary)
+
+    def place(self, whole: Path, output: Path) -> None:
+        os.replace(whole, output)
+
+
+@dataclass(frozen=True)
+class FolderOutput:
+    """The output is a folder, which `join` fills. An existing folder is replaced only if it has the file `mark`."""
+
+    join: Callable[[list[Path], Path], None]
+    mark: str
+
+    def check(self, output: Path) -> None:
+        check_replaceable(output, ["*"] if (output / self.mark).exists() else [])
+
+    def whole(self, folder: Path, output: Path) -> Path:
+        return folder / "whole"
+
+    def write(self, parts: list[Path], whole: Path) -> None:
+        with atomic_folder(whole, ["*"]) as temporary:
+            self.join(parts, temporary)
+
+    def place(self, whole: Path, output: Path) -> None:
+        replace_folder(whole, output, ["*"])
+
+
+class PartsOutput:
+    """The output is the folder with the parts."""
+
+    def check(self, output: Path) -> None:
+        check_replaceable(output, ["part-*"])
+
+    def whole(self, folder: Path, output: Path) -> Path:
+        return folder
+
+    def write(self, parts: list[Path], whole: Path) -> None:
+        """Does nothing: the folder is whole with its last part."""
+
+    def place(self, whole: Path, output: Path) -> None:
+        replace_folder(whole, output, ["part-*"])
 
 
 @dataclass(frozen=True)
@@ -87,14 +159,12 @@ class Job:
     """Of the file of a part."""
     force: bool
     unit: str = "lines"
-    mark: str = ""
-    """If `join` makes a folder, a file in it. An existing folder is replaced only if it has this file."""
 
     def run(
         self,
         items: Iterable[Item],
         write: Callable[[Part[Item]], int],
-        join: Callable[[list[Path], Path], None] | None,
+        ending: FileOutput | FolderOutput | PartsOutput,
         *,
         workers: int | None,
         ray: str | None,
@@ -102,36 +172,57 @@ class Job:
     ) -> None:
         """
         Writes the parts by `write`, which returns their number of items and is pickled if there are other processes,
-        and the output by `join`, from the files of all parts. Without `join`, the output is the folder with the parts.
+        and then the output. A second job with the same output is an error, and so are existing parts of a different
+        one, unless `force` removes them.
         """
         for number in (self.part_items, 1 if workers is None else workers):
             at_least_one(number)
         # The target of a link may be on a different disk.
         output = self.output.resolve()
-        folder = output.with_name(f"{output.name}.parts")
-        if join is None:
-            check_replaceable(output, _FILES)
-        before = {child.name for child in self.output.glob("*")} if self.mark else set()
-        if before and self.mark not in before:
-            raise FileExistsError(f"expected a new or empty folder, but it contains other files: {self.output}")
-        with _job_folder(folder, self.settings, force=self.force):
-            parts = _missing_parts(items, folder, self.suffix, self.part_items)
-            self._report(_written(parts, write, workers, ray, device), len(list(folder.glob("part-*"))))
-            if join is None:
-                replace_folder(folder, output, _FILES)
-                (output / _JOB).unlink()
-                return
-            if self.mark:
-                with atomic_folder(self.output, before) as temporary:
-                    join(sorted(folder.glob("part-*")), temporary)
+        folder, record = output.with_name(f"{output.name}.parts"), _record(output)
+        whole = ending.whole(folder, output)
+        with locked(output) as is_locked:
+            if is_locked:
+                restore_folder(output)
+            if self.force:
+                record.unlink(missing_ok=True)
+            if record.exists():
+                self._check_same(record, output)
+            else:
+                ending.check(output)
+                self._resume(folder)
+                with _continued():
+                    missing = _missing_parts(items, folder, self.suffix, self.part_items)
+                    n_before = len(list(folder.glob("part-*")))
+                    self._report(_written(missing, write, workers, ray, device), n_before)
+                    ending.write(sorted(folder.glob("part-*")), whole)
+                os.replace(folder / _JOB, record)
+            if whole.exists():
+                ending.place(whole, output)
+            if folder.exists():
                 shutil.rmtree(folder)
-                return
-            # Written in the folder, so a killed job leaves nothing elsewhere.
-            whole = folder / f"whole{self.output.suffix}"
-            with atomic_file(whole) as temporary:
-                join(sorted(folder.glob("part-*")), temporary)
-            os.replace(whole, output)
-            shutil.rmtree(folder)
+        record.unlink(missing_ok=True)
+
+    def _resume(self, folder: Path) -> None:
+        """Creates the folder of the parts, or resumes in it."""
+        folder.mkdir(exist_ok=True)
+        file = folder / _JOB
+        # A folder without the file is new, or a job was killed before it had written it.
+        if self.force or not file.exists():
+            check_replaceable(folder, _FILES)
+            for child in folder.iterdir():
+                shutil.rmtree(child) if child.is_dir() else child.unlink()
+            write_json(file, self.settings)
+        remove_leftovers(folder)
+        self._check_same(file, folder)
+
+    def _check_same(self, file: Path, path: Path) -> None:
+        """Whether what a killed job has left at a path, with its settings in a file, is from the same job."""
+        before, now = read_json(file), self.settings
+        changed = [f"{key} was {before.get(key)!r}, now {now[key]!r}" for key in now if before.get(key) != now[key]]
+        if changed:
+            found = f"{path} belongs to a different job ({', '.join(changed)})"
+            raise ValueError(f"{found}: use --force (force=True) to start again")
 
     def _report(self, written: Iterator[int], n_parts_before: int) -> None:
         """Shows the progress: a bar on a terminal; elsewhere lines in a log, at the start and every minute."""
@@ -150,30 +241,11 @@ class Job:
 
 
 @contextmanager
-def _job_folder(folder: Path, job: dict[str, Any], *, force: bool) -> Iterator[None]:
-    """
-    Creates the folder of the parts, or resumes in it, and locks it: a second job with the same output is an
-    error, and so is a different job, unless `force` empties the folder.
-    """
-    folder.mkdir(exist_ok=True)
-    with locked(folder):
-        file = folder / _JOB
-        # A folder without the file is what is left of a job that was killed while it removed its parts.
-        if force or not file.exists():
-            check_replaceable(folder, _FILES)
-            for child in folder.iterdir():
-                child.unlink()
-            write_json(file, job)
-        remove_leftovers(folder)
-        before = read_json(file)
-        changed = [f"{key} was {before.get(key)!r}, now {job[key]!r}" for key in job if before.get(key) != job[key]]
-        if changed:
-            found = f"{folder} belongs to a different job ({', '.join(changed)})"
-            raise ValueError(f"{found}: use --force (force=True) to start again")
-        try:
-            yield
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("interrupted: the same command continues") from None
+def _continued() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted: the same command continues") from None
 
 
 def _missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: int) -> Iterator[Part[Item]]:

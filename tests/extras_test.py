@@ -11,7 +11,7 @@ import elmo_tasks
 from elmo_tasks.annotate.documents import Corpus
 from elmo_tasks.annotate.outputs import OUTPUTS, Annotations
 from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.jobs import Job
+from elmo_tasks.jobs import Job, PartsOutput
 from elmo_tasks.text import words_of_text
 from elmo_tasks.text.formats import conllu_sentences
 from elmo_tasks.vectors.pretrained import hub_folder
@@ -30,7 +30,7 @@ DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
     (
         "ray",
         "ray",
-        lambda folder: Job(folder / "x", {}, 1, 1, "", False).run([1], len, None, workers=None, ray="local"),
+        lambda folder: Job(folder / "x", {}, 1, 1, "", False).run([1], len, PartsOutput(), workers=None, ray="local"),
     ),
     ("spacy", "spacy", lambda folder: words_of_text("a", "ga")),
     ("sklearn.base", "sklearn", lambda folder: elmo_tasks.ElmoVectorizer),

@@ -14,7 +14,7 @@ from elmo_tasks.analysis.static_vectors import unit
 from elmo_tasks.bilm.weights import weights_digest
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import read_json, text_digest, write_json
-from elmo_tasks.jobs import Job, Part
+from elmo_tasks.jobs import FolderOutput, Job, Part, is_joined
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
 
@@ -59,15 +59,15 @@ def build_index(
     sentence, and each `vectors-LAYER.bin` has one float16 vector of length 1 per word. `about` is also written to
     `index.json`.
     """
-    if (folder / _ABOUT).exists():
+    if (folder / _ABOUT).exists() and not is_joined(folder):
         raise FileExistsError(f"the index exists: {folder}")
     lines = [" ".join(words) for words in sentences if words]
     settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
     of_job = {**settings, "sentences": text_digest("\n".join(lines))}
     folder.parent.mkdir(parents=True, exist_ok=True)
-    job = Job(folder, of_job, len(lines), part_sentences, ".npy", force=False, unit="sentences", mark=_ABOUT)
+    job = Job(folder, of_job, len(lines), part_sentences, ".npy", force=False, unit="sentences")
     write, join = partial(_write_part, elmo, layers), partial(_join, lines, settings)
-    job.run(lines, write, join, workers=None, ray=None)
+    job.run(lines, write, FolderOutput(join, _ABOUT), workers=None, ray=None)
     return NeighborIndex(folder, elmo)
 
 

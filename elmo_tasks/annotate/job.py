@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from elmo_tasks.annotate.documents import FORMATS, Corpus, Document
 from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, write_part
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.jobs import Job, Part, at_least_one, ending_of
+from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
-from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
     from elmo_tasks import TrainedTask
 
 __all__ = ["DESCRIPTION", "add_arguments", "annotate", "annotate_file"]
+
+# Raised when the code writes other bytes for the same corpus and models.
+_FORMAT = 1
 
 DESCRIPTION = "Write what trained tasks find in a corpus: names, roles, chains, ... with their places in each text."
 
@@ -71,12 +73,12 @@ def annotate_file(
     n_texts, kept = source.survey()
     _check_output(ending, loaded, kept)
     digests = {name: _model_digest(task) for name, task in loaded.items()}
-    settings = {"language": language, "part_texts": part_texts, "elmo_tasks": __version__, "tasks": digests}
+    settings = {"language": language, "part_texts": part_texts, "format": _FORMAT, "tasks": digests}
     settings |= source.settings()
-    mark = FOLDER_MARK if ending == "/" else ""
-    job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts", mark)
+    job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
     write, join = partial(_write_part, loaded), partial(_write_output, ending, loaded, language)
-    job.run(source.documents(), write, join, workers=workers, ray=ray, device=device)
+    result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
+    job.run(source.documents(), write, result, workers=workers, ray=ray, device=device)
     return n_texts
 
 

@@ -22,11 +22,13 @@ from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.bilm.weights import weights_digest
-from elmo_tasks.version import __version__
 
 __all__ = ["CachedBilm", "LayerCache"]
 
 logger = logging.getLogger(__name__)
+
+# Raised when the code computes other layers for the same words and weights, or stores them in other bytes.
+_FORMAT = 1
 
 _USED_BYTES = """
     SELECT (page_count - freelist_count) * page_size
@@ -179,7 +181,7 @@ class CachedBilm:
 
     def _model_digest(self, weights: Sequence[torch.Tensor]) -> bytes:
         """A digest of everything that determines the layers; the weights are hashed again only if they changed."""
-        settings = self.bilm.options, self.bilm.kernel, weights[0].device.type, _product_precision(), __version__
+        settings = self.bilm.options, self.bilm.kernel, weights[0].device.type, _product_precision(), _FORMAT
 
         def make() -> bytes:
             digest = weights_digest(self.bilm.options, self.bilm.state_dict())

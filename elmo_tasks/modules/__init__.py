@@ -1,8 +1,5 @@
 """Modules of the task models: ELMo and encoders."""
 
-from functools import partial
-
-from elmo_tasks.compat import renamed
 from elmo_tasks.modules.characters import DistinctCharactersEncoder, UnpaddedCnn
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
@@ -24,5 +21,3 @@ __all__ = [
     "TransformerTokenEmbedder",
     "UnpaddedCnn",
 ]
-
-__getattr__ = partial(renamed, __name__)

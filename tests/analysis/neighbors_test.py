@@ -102,7 +102,7 @@ class TestBuildIndex:
         for changed in ({"sentences": SENTENCES[1:]}, {"layers": (0,)}):
             with pytest.raises(ValueError, match="a different job"):
                 build_index(elmo, **{"sentences": SENTENCES, "folder": interrupted, **self.OPTIONS, **changed})
-        with locked(interrupted.with_name("index.parts")), pytest.raises(BlockingIOError, match="index"):
+        with locked(interrupted), pytest.raises(BlockingIOError, match="index"):
             build_index(elmo, SENTENCES, interrupted, **self.OPTIONS)
         with pytest.raises(FileNotFoundError, match="index"):
             NeighborIndex(interrupted, elmo)
