@@ -21,6 +21,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_today.config_error import ConfigFileError
 from elmo_tasks.bilm.formats import read_any_options
+from elmo_tasks.data.dataset_readers.task_reader import part_of_file
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -124,10 +125,14 @@ def check_data(params: Params) -> None:
         # Only the first worker evaluates, but the metrics are summed over all workers.
         raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
     root = config_variables()["ELMO_TASKS_DATA"].rstrip("/")
-    test = params.get("test_data_path")
-    in_root = isinstance(test, str) and test.startswith(f"{root}/")
-    if in_root and not _exists(test) and not params.get("evaluate_on_test", False):
-        logger.warning("%s does not exist: this training has no test data", params.pop("test_data_path"))
+    train, test = str(params.get("train_data_path", "")), str(params.get("test_data_path", ""))
+    if test.startswith(f"{root}/") and not params.get("evaluate_on_test", False):
+        # The words and labels of other test data would become part of the model.
+        is_other = not train.startswith(f"{root}/")
+        if is_other or not _exists(test):
+            params.pop("test_data_path")
+            reason = "belongs to different training data" if is_other else "does not exist"
+            logger.warning("%s %s: this training has no test data", test, reason)
     config = params.as_dict(quiet=True)
     for path in missing_files(config, root):
         hint = "copy it there, or set ELMO_TASKS_DATA to a different folder"
@@ -160,5 +165,6 @@ def missing_files(config: Any, data: str) -> list[str]:
 
 
 def _exists(path: str) -> bool:
+    path, *_ = part_of_file(path)
     # The path of a language model's text may be a glob pattern.
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))

@@ -47,6 +47,17 @@ class TestCheckData:
         warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
         assert [str(path) in warning for warning in warnings] == [True]
 
+    def test_test_data_of_other_training_data_is_dropped(self, config, tmp_path, caplog):
+        params = Params({**config.as_dict(quiet=True), "train_data_path": "export.json[:80%]"})
+        check_data(params)
+        assert "test_data_path" not in params
+        assert "belongs to different training data" in caplog.text
+
+    def test_a_part_of_a_file_must_exist(self, config, tmp_path):
+        check_data(Params({"train_data_path": f"{tmp_path}/ner/train.txt[:80%]"}))
+        with pytest.raises(ConfigurationError, match=r"no\.json"):
+            check_data(Params({"train_data_path": f"{tmp_path}/no.json[:80%]"}))
+
     def test_test_data_elsewhere_is_left_to_its_reader(self):
         params = Params({"test_data_path": "https://example.org/test.txt"})
         check_data(params)

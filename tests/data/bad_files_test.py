@@ -39,6 +39,7 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (NerReader, "\n-DOCSTART- O\n", ""),
         (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", ""),
         (NerReader, "#FORMAT=WebAnno TSV 3.3\n\n#Text=Ann\n1-1\t0-3\tAnn\tPER\n", ""),
+        (NerReader, "1 EU O\n2 said B-PER\n", "line 1"),
         (PosReader, WORD.format(1, "_") + WORD.format(2, "_"), "line 1"),
         (PosReader, POS + "2\tbark\n", "line 1"),
         (PosReader, POS + "\n" + POS + POS.replace("NOUN", "_").replace("1", "2"), "line 3"),
@@ -103,3 +104,20 @@ def test_a_different_format_has_the_remedy_of_its_reader(path, reader, content, 
     with pytest.raises(ValueError, match=re.escape(hint)) as error:
         list(reader().read(str(path)))
     assert "\n" not in str(error.value) and "GermEval" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("1 EU\n2 said\n", "numbers: 1 2"),
+        ("B-LOC London\nO calls\n", "tags: B-LOC O"),
+        ("Tim/B-PER\nsang/O\n", "joined to their tags"),
+        ("".join(f"bc/x 0 {n} w XX * - - - - * -\n" for n in range(3)), "CoNLL-2012"),
+    ],
+)
+def test_a_prediction_reads_words_only(path, content, found):
+    path.write_text(content)
+    reader = NerReader()
+    reader.reads_gold = False
+    with pytest.raises(ValueError, match=f"{found}.*, line 1"):
+        list(reader.read(str(path)))

@@ -1,15 +1,23 @@
-"""Dataset reader for named entities in CoNLL-2003 columns."""
+"""Dataset reader for named entities in columns such as those of CoNLL-2003, and in files of labelling tools."""
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from allennlp.data import DatasetReader, Instance, Token
 
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields
+from elmo_tasks.data.labelled_texts import LabelledText, labelled_texts, tagged_sentences
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
+from elmo_tasks.text.lines import located
 
 __all__ = ["NerReader"]
+
+logger = logging.getLogger(__name__)
+
+_Sentence = tuple[list[str], list[str] | None]
 
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 # What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks (`# sent_id = 7`).
@@ -26,14 +34,34 @@ class NerReader(TaskReader):
     Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the
     paper's model uses (section A.7).
 
+    It also reads the exports of labelling tools: see `elmo_tasks.data.labelled_texts`. Texts that nobody has labelled,
+    or that were rejected or skipped, are left out, except for prediction.
+
     AllenNLP's `conll2003` needs exactly four columns, and cannot read files without tags.
+
+    # Parameters
+
+    language : `str`
+        spaCy's code for the rules that split a labelled text into sentences and words.
+    text_column : `str`
+        The name of the text in Label Studio's JSON.
     """
 
-    def rows(self, path: str) -> Iterator[tuple[int, tuple[list[str], list[str] | None]]]:
+    def __init__(self, *, language: str = "en", text_column: str = "text", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._language = language
+        self._text_column = text_column
+
+    def rows(self, path: str) -> Iterator[tuple[int | str, _Sentence]]:
+        texts = labelled_texts(path, self._text_column)
+        return self._columns(path) if texts is None else self._sentences(path, texts)
+
+    def _columns(self, path: str) -> Iterator[tuple[int, _Sentence]]:
         n_columns = 0
         lines = lines_in(path, "one word per line, with its tag", "words with tags", "a table")
         for block in line_blocks(lines, _is_break):
             words, tags = [], []
+            is_first = not n_columns
             for number, line in block:
                 columns = columns_of(line)
                 n_columns = n_columns or max(len(columns), 1 + self.reads_gold)
@@ -42,7 +70,25 @@ class NerReader(TaskReader):
                     raise ValueError(f"expected {n_columns} columns{last}, got {line!r}: {path}, line {number}")
                 words.append(columns[0])
                 tags.append(columns[-1])
+            with located(path, block[0][0]):
+                if is_first:
+                    _check_words(words, n_columns)
             yield block[0][0], (words, tags if self.reads_gold else None)
+
+    def _sentences(self, path: str, texts: Iterator[LabelledText]) -> Iterator[tuple[int | str, _Sentence]]:
+        n_spans, cut = 0, list[str]()
+        for place, text, spans in texts:
+            if self.reads_gold and spans is None:
+                continue
+            with located(path, place):
+                sentences, cut_in_text = tagged_sentences(text, spans or [], self._language)
+            n_spans += len(spans or ())
+            cut += cut_in_text
+            for words, tags in sentences:
+                yield place, (words, tags if self.reads_gold else None)
+        if cut and self.reads_gold:
+            message = "%s: %d of %d spans begin or end inside a word, such as %r: their labels are for whole words"
+            logger.warning(message, path, len(cut), n_spans, cut[0])
 
     def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` in the BIOUL scheme if tags are given."""
@@ -55,3 +101,16 @@ class NerReader(TaskReader):
 
 def _is_break(line: str) -> bool:
     return not line.strip(" \t") or _COMMENT.match(line) is not None
+
+
+def _check_words(words: list[str], n_columns: int) -> None:
+    """An error if the first column of a file is not its words, as seen from its first sentence."""
+    kinds = {
+        "numbers": len(words) > 1 and words == [str(number) for number in range(1, 1 + len(words))],
+        "tags": any(word != "O" for word in words) and all(map(_TAG.fullmatch, words)),
+        "the name of a document (CoNLL-2012)": n_columns > 9 and len(words) > 2 and len(set(words)) == 1,
+        "words joined to their tags": all(re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words),
+    }
+    for kind, is_found in kinds.items():
+        if is_found:
+            raise ValueError(f"expected words in the first column, got {kind}: {' '.join(words):.60}")

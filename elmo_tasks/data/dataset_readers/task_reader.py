@@ -1,7 +1,9 @@
 """The base classes and shared functions of the dataset readers of tasks."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from os import PathLike, fspath
 from typing import Any, Optional
 
 from allennlp.common.file_utils import cached_path
@@ -12,7 +14,9 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.text.formats import corpus_words
 from elmo_tasks.text.lines import located
 
-__all__ = ["FileReader", "SpanTagsField", "TaskReader", "sentence_fields", "word_of"]
+__all__ = ["FileReader", "SpanTagsField", "TaskReader", "part_of_file", "sentence_fields", "word_of"]
+
+_PART = re.compile(r"(.*)\[(\d{0,2})%?:(\d{0,2})%?\]")
 
 
 class FileReader:
@@ -44,8 +48,12 @@ class FileReader:
                     text.token_indexers = self._token_indexers
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        path = cached_path(file_path)
+        name, start, stop = part_of_file(file_path)
+        path = cached_path(name)
         rows = self.rows(path)
+        if (start, stop) != (0, 100):
+            everything = list(rows)
+            rows = iter(everything[len(everything) * start // 100 : len(everything) * stop // 100])
         first = list(islice(rows, 1))
         if not first:
             raise ValueError(f"expected at least one {self.wanted}, got none: {path}")
@@ -57,6 +65,12 @@ class FileReader:
                     raise ValueError(f"expected words as {empty[0]}, got none")
             if instance is not None:
                 yield instance
+
+
+def part_of_file(path: str | PathLike[str]) -> tuple[str, int, int]:
+    """A path, and the part of its rows to read, in percent: `export.json[:80%]` for training, and `[80%:]` for dev."""
+    match = _PART.fullmatch(fspath(path))
+    return (fspath(path), 0, 100) if match is None else (match[1], int(match[2] or 0), int(match[3] or 100))
 
 
 class TaskReader(FileReader, DatasetReader):
