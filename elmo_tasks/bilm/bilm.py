@@ -1,7 +1,6 @@
 """The bidirectional language model, which computes the layers of each word in a sentence."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from os import PathLike
 from typing import get_args
 
@@ -14,10 +13,10 @@ from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
 from elmo_tasks.bilm.characters import NumberedWords
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.kernels.fused_cell import has_fused_cell
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, kernel_name
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU, kernel_name
 from elmo_tasks.bilm.kernels.precision import Precision, precision_on
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
-from elmo_tasks.bilm.lstm.projected_lstm import CarriedStates, ProjectedLstm
+from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
@@ -40,9 +39,6 @@ class Bilm(nn.Module):
 
     options
         The biLM's shape. The weights are random; `from_files` reads trained ones.
-    stateful
-        Whether each row of a batch starts from its final state in the previous batch, as in bilm-tf and AllenNLP. A
-        vector then depends on all earlier batches. Use it only for comparison. `reset_states` clears the states.
     precision
         The precision of matrix products: `"float32"`, `"bf16"`, `"int8"` (see `Int8Linear`) for a frozen biLM on a CPU,
         or `"auto"`, the fastest of them on this device (docs/internals/engine.md); a warning is logged for one that is
@@ -52,13 +48,12 @@ class Bilm(nn.Module):
 
     # Differs from the paper: its code (bilm-tf) carries the LSTM state from batch to batch, in training and in use.
 
-    def __init__(self, options: BilmOptions, *, stateful: bool = False, precision: Precision = "float32") -> None:
+    def __init__(self, options: BilmOptions, *, precision: Precision = "float32") -> None:
         super().__init__()
         use_one_thread_after_fork()
         if precision not in get_args(Precision):
             raise ValueError(f"expected the precision {', '.join(get_args(Precision))}, got {precision!r}")
         self.options = options
-        self.stateful = stateful
         self._precision: Precision = precision
         self.character_encoder = (CharacterEncoder if options.dictionaries is None else DictionaryEncoder)(options)
         self.word_rows = self.character_encoder.word_rows
@@ -71,8 +66,6 @@ class Bilm(nn.Module):
         # Shape: (2, width)
         self.register_buffer("_boundary_ids", self.word_rows.batch([self.word_rows.boundaries])[0], persistent=False)
         self._boundary_ids: torch.Tensor
-        # For a stateful biLM. `reset_states` replaces the object instead of clearing it.
-        self.carried_states = CarriedStates()
 
     @classmethod
     def from_files(
@@ -80,7 +73,6 @@ class Bilm(nn.Module):
         options_file: str | PathLike[str],
         weight_file: str | PathLike[str],
         *,
-        stateful: bool = False,
         precision: Precision = "float32",
     ) -> "Bilm":
         """
@@ -88,7 +80,7 @@ class Bilm(nn.Module):
         ELMoForManyLangs, the `config.json` and the `encoder.pkl` in a model's folder. Raises `ValueError` if a file has
         a different format or the two do not match. For the others, see the class.
         """
-        bilm = cls(read_any_options(options_file), stateful=stateful, precision=precision)
+        bilm = cls(read_any_options(options_file), precision=precision)
         bilm.load_weights(weight_file)
         return bilm
 
@@ -135,10 +127,6 @@ class Bilm(nn.Module):
         device = self._boundary_ids.device
         name = kernel_name(device.type, self.precision)
         return f"{name} and triton" if device.type == "cuda" and has_fused_cell(device) else name
-
-    def reset_states(self) -> None:
-        """Clears the carried states: the next batch starts from zero. No effect unless stateful."""
-        self.carried_states = CarriedStates()
 
     def forward(self, inputs: Inputs) -> BilmOutput:
         """
@@ -205,7 +193,7 @@ class Bilm(nn.Module):
         # On the CPU: the order of the words and the copies to a GPU do not wait for it.
         words = torch.cat([torch.from_numpy(numbered.rows), boundaries])
         numbers = torch.from_numpy(np.append(numbered.numbers[is_word], [n_distinct, n_distinct + 1]))
-        if not STACKED_ON.get(self._boundary_ids.device.type):
+        if not IS_GPU.get(self._boundary_ids.device.type):
             # In the order of a batch of ids, so that all is rounded in the same way.
             words, positions = distinct_rows(words)
             numbers = positions[numbers]
@@ -226,27 +214,16 @@ class Bilm(nn.Module):
         self, sentences: PackedSentences, vectors: torch.Tensor, dropout: float = 0.0
     ) -> Iterator[torch.Tensor]:
         """Yields the packed layers, each of shape `(2, n_packed_words, projection_dim)`."""
-        states = list(chain.from_iterable(layer.zero_state(sentences.n_sentences) for layer in self._layers))
-        if self.stateful:
-            states = self.carried_states.of_rows(sentences.rows, states)
-        # The packed rows of the last words.
-        last = sentences.mirrored[: sentences.n_sentences]
-        ends: list[torch.Tensor] = []
         dtype = self._type_of_products()
         current = vectors[sentences.words]
         yield current
         for index, layer in enumerate(self._layers):
             inputs = dropped_out(current, dropout)
-            state = states[2 * index], states[2 * index + 1]
             with torch.autocast(inputs.device.type, enabled=False):
-                outputs, memory = layer(inputs, sentences.batch_sizes, state, dtype=dtype)
-            if self.stateful:
-                ends += [outputs[:, last], memory]
+                outputs = layer(inputs, sentences.batch_sizes, dtype=dtype)
             # The lowest LSTM, which reads the character encoder's vectors, has no residual connection.
             current = outputs + inputs if self.options.residual and index > 0 else outputs
             yield current
-        if self.stateful:
-            self.carried_states.keep(sentences.rows, ends)
 
     def _type_of_products(self) -> torch.dtype:
         """Autocast's type while the biLM is trained under autocast; otherwise `precision` decides."""

@@ -12,7 +12,7 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
 from elmo_tasks.bilm.frozen_value import FrozenValue
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, packed_linear, type_of_results
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU, packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.packing import on_device
 
@@ -206,7 +206,7 @@ def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     if not ids.numel():
         # All rows without columns are equal.
         return ids[:1], torch.zeros(len(ids), dtype=torch.long, device=ids.device)
-    if STACKED_ON.get(ids.device.type):
+    if IS_GPU.get(ids.device.type):
         # Hashes are sorted several times as fast as rows. Should two rows have the same hash, the rows are sorted.
         generator = torch.Generator(ids.device).manual_seed(0)
         factors = torch.randint(-(2**62), 2**62, ids.shape[1:], generator=generator, device=ids.device)

@@ -138,9 +138,8 @@ class CachedBilm:
     """
     A frozen biLM with a layer cache. Sentences that are not in the cache are computed as one smaller batch.
 
-    The cache is bypassed if the layers are not a pure function of the words (a parameter requires a gradient, or the
-    biLM is stateful), and for float64, which the cache would round. Weights may be loaded or changed in place at any
-    time; `WeightsState` names the changes that are not detected.
+    The cache is bypassed if a parameter requires a gradient, and for float64, which the cache would round. Weights may
+    be loaded or changed in place at any time; `WeightsState` names the changes that are not detected.
     """
 
     def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
@@ -155,7 +154,7 @@ class CachedBilm:
         """
         bilm, weights = self.bilm, list(self.bilm.parameters())
         character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
-        if bilm.stateful or weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
+        if weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
             # Training may change weights in ways that `WeightsState` does not detect.
             self._digest.forget()
             return bilm(character_ids)  # type: ignore[no-any-return]

@@ -1,12 +1,9 @@
 import copy
-import json
 import pickle
 
-import h5py
-import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
@@ -23,7 +20,7 @@ from tests.bilm.helpers import (
     save,
     words,
 )
-from tests.paths import REFERENCE, SHIPPED_BILM, TINY_BILM, bilm_files
+from tests.paths import SHIPPED_BILM, TINY_BILM, bilm_files
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
 
@@ -35,20 +32,6 @@ def assert_same(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]
 
 def furthest(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]) -> float:
     return max(float((our - their).detach().abs().max()) for our, their in zip(ours, theirs, strict=True))
-
-
-@pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    """A stateful biLM and AllenNLP's, read from the same files."""
-    from allennlp.modules.elmo import _ElmoBiLm
-
-    files = save(random_bilm(seed=1), tmp_path_factory.mktemp("bilm"))
-    return Bilm.from_files(*files, stateful=True).requires_grad_(False), _ElmoBiLm(*files)
-
-
-def reset(ours, theirs) -> None:
-    for module in (ours, *theirs.modules()):
-        getattr(module, "reset_states", bool)()
 
 
 @pytest.fixture
@@ -74,38 +57,26 @@ class TestBilm:
         for layer in ours.layers:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
-    def test_the_outputs_equal_the_original_ones_to_six_digits(self):
-        """The top layer as the original TensorFlow code computed it, batch after batch with carried states."""
-        folder = REFERENCE / "bilm_tf"
-        bilm = Bilm.from_files(folder / "options.json", folder / "lm_weights.hdf5", stateful=True)
-        texts = json.loads((folder / "sentences.json").read_text(encoding="utf-8"))
-        texts = [[s.split() if isinstance(s, str) else s for s in sentences] for sentences in texts]
-        files = [h5py.File(folder / f"lm_embeddings_{k}.hdf5") for k in range(3)]
-        for index in range(10):
-            with torch.no_grad():
-                top = bilm([sentences[index] for sentences in texts]).layers[-1].numpy()
-            for k, file in enumerate(files):
-                # Shape: (2, timesteps, 16)
-                halves = file[str(index)][...]
-                expected = np.concatenate(list(halves), -1)
-                assert expected.shape == (len(texts[k][index]), 32)
-                np.testing.assert_allclose(top[k, : len(expected)], expected, rtol=0, atol=1e-5)
-                assert not top[k, len(expected) :].any()
-
-    def test_the_included_bilm_equals_allennlps_with_its_states(self, news, float64, tmp_path):
+    def test_the_included_bilm_equals_allennlps(self, news, float64, tmp_path):
         """Float64, because AllenNLP adds the forget gate's 1 in the dtype of the file."""
         from allennlp.modules.elmo import _ElmoBiLm
 
-        bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM), stateful=True).requires_grad_(False)
+        bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM)).requires_grad_(False)
         theirs = _ElmoBiLm(*save(bilm, tmp_path)).double()
-        bilm.double()
-        for index in range(3):
-            character_ids = BYTES.batch(news[3 * index : 3 * index + 3])
-            with torch.no_grad():
-                assert_layers_equal(bilm(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-10)
+        character_ids = BYTES.batch(news[:5])
+        with torch.no_grad():
+            expected = allennlp_layers(theirs, character_ids)
+            assert_layers_equal(bilm.double()(character_ids).layers, expected, 1e-10)
+
+    def test_a_long_sentence_among_short_ones(self, bilm, files):
+        from allennlp.modules.elmo import _ElmoBiLm
+
+        character_ids = BYTES.batch([["a"], [f"word{i % 50}" for i in range(300)], [], ["b", "c"]])
+        expected = allennlp_layers(_ElmoBiLm(*files), character_ids)
+        assert_layers_equal(bilm(character_ids).layers, expected, 1e-5)
 
 
-class TestStatelessBilm:
+class TestSentencesAreIndependent:
     @settings(max_examples=80)
     @given(
         sentence=st.lists(words(), max_size=6),
@@ -140,33 +111,6 @@ class TestStatelessBilm:
             assert not torch.allclose(short[layer][0, 0, :dim], left[layer][0, 1, :dim], atol=1e-4)
 
 
-class TestStatefulBilm:
-    @settings(max_examples=25)
-    @given(st.lists(batches(5), min_size=2, max_size=5))
-    # Rows 1 to 3 are missing from some batches, and one has only empty sentences.
-    @example([[BATCH[row % 4][:n_rows] for row in range(n_rows)] for n_rows in (2, 4, 1, 1, 3, 4, 5)])
-    @example([BATCH, [[], []], BATCH])
-    def test_it_equals_allennlp_batch_after_batch(self, both, sequence):
-        ours, theirs = both
-        reset(ours, theirs)
-        for sentences in sequence:
-            character_ids = BYTES.batch(sentences)
-            assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
-
-    def test_it_remembers_until_it_is_reset(self):
-        stateless, stateful = random_bilm(), random_bilm(stateful=True)
-        expected = stateless(BATCH).layers
-        assert_same(stateful(BATCH).layers, expected)
-        assert furthest(stateful(BATCH).layers, expected) > 1e-3
-        stateful.reset_states()
-        assert_same(stateful(BATCH).layers, expected)
-
-    def test_gradients_stop_at_the_previous_batch(self):
-        bilm = random_bilm(stateful=True).requires_grad_()
-        for _ in range(2):
-            bilm(BATCH).layers[-1].sum().backward()
-
-
 class TestDegenerateInput:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
     @pytest.mark.parametrize(
@@ -189,12 +133,6 @@ class TestDegenerateInput:
             assert layer.shape == (*shape, 12)
             assert layer.dtype == dtype
             assert not layer.any()
-
-    def test_a_long_sentence_among_short_ones(self, both):
-        ours, theirs = both
-        reset(ours, theirs)
-        character_ids = BYTES.batch([["a"], [f"word{i % 50}" for i in range(300)], [], ["b", "c"]])
-        assert_layers_equal(ours(character_ids).layers, allennlp_layers(theirs, character_ids), 1e-5)
 
     @pytest.mark.parametrize(
         ("call", "found"),

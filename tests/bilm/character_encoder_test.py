@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
 from elmo_tasks.bilm.plain import CharacterCnn
 from tests.bilm.helpers import SMALL, bilm_options, plain_of, random_bilm, words
 
@@ -81,7 +81,7 @@ class TestDistinctRows:
         rows = data.draw(st.lists(st.tuples(*[st.sampled_from(ids)] * n_columns), min_size=n_rows, max_size=n_rows))
         matrix = torch.tensor(rows, dtype=torch.long).view(n_rows, n_columns)
         with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setitem(STACKED_ON, "cpu", as_on_a_gpu)
+            monkeypatch.setitem(IS_GPU, "cpu", as_on_a_gpu)
             distinct, positions = distinct_rows(matrix)
         assert torch.equal(distinct[positions], matrix)
         assert len(distinct) == len(set(rows))

@@ -22,9 +22,9 @@ SMALL = BilmOptions(
 )
 
 
-def random_bilm(options: BilmOptions = SMALL, *, seed: int = 0, std: float = 0.3, stateful: bool = False) -> Bilm:
+def random_bilm(options: BilmOptions = SMALL, *, seed: int = 0, std: float = 0.3) -> Bilm:
     """A biLM with all parameters drawn from a normal distribution, because zero biases would hide reading errors."""
-    bilm = Bilm(options, stateful=stateful)
+    bilm = Bilm(options)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in bilm.parameters():

@@ -15,7 +15,16 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.plain import PlainBilm, log_likelihood, scalar_mix
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
-from tests.bilm.helpers import SMALL, assert_layers_equal, batches, bilm_options, plain_layers, plain_of, random_bilm
+from tests.bilm.helpers import (
+    SMALL,
+    allennlp_layers,
+    assert_layers_equal,
+    batches,
+    bilm_options,
+    plain_layers,
+    plain_of,
+    random_bilm,
+)
 from tests.paths import REFERENCE, SHIPPED_BILM, bilm_files
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
@@ -48,6 +57,17 @@ def test_it_equals_the_original_outputs():
                 # Shape: (n_words, 32)
                 expected = np.concatenate(list(file[str(index)][...]), -1)
                 np.testing.assert_allclose(plain(words, states)[-1, 1:-1].numpy(), expected, rtol=0, atol=1e-5)
+
+
+def test_its_states_equal_those_that_allennlp_carries(files):
+    from allennlp.modules.elmo import _ElmoBiLm
+
+    plain, theirs, states = PlainBilm.from_files(*files).requires_grad_(False), _ElmoBiLm(*files), {}
+    for words in [*BATCH, *BATCH]:
+        # AllenNLP's biLM rejects a batch without words.
+        if words:
+            expected = allennlp_layers(theirs, BYTES.batch([words]))
+            assert_layers_equal([*plain(words, states)[:, None, 1:-1]], expected, 1e-5)
 
 
 def test_it_equals_allennlps_elmo(files):

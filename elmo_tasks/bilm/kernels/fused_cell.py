@@ -36,17 +36,17 @@ class FusedSteps:
         bound = 0.0 if clip is None else 2.0 * clip
         self._settings = {"bound": bound, "cell_dim": cell_dim, "is_clipped": clip is not None, "block": block}
 
-    def forward(self, products: Any, memory: torch.Tensor, *kept: torch.Tensor) -> torch.Tensor:
+    def forward(self, products: Any, memory: torch.Tensor, saved: Sequence[torch.Tensor] | None = None) -> torch.Tensor:
         """See `TorchSteps.forward`."""
         hidden = self._hidden[:, : memory.size(1)]
-        # Without gates to keep, any tensors will do.
-        tensors = _stacked(products), memory, hidden, *(kept or (memory, memory))
-        self._run(self._kernels.forward, tensors, is_kept=bool(kept))
+        # Without gates to save, any tensors will do.
+        tensors = _stacked(products), memory, hidden, *(saved or (memory, memory))
+        self._run(self._kernels.forward, tensors, is_kept=saved is not None)
         return hidden
 
-    def backward(self, *parts: Any) -> None:
-        """See `TorchSteps.backward`."""
-        self._run(self._kernels.backward, [_stacked(part) for part in parts])
+    def backward(self, step: Sequence[Any]) -> None:
+        """See `TorchSteps.backward`; the parts of a step are in the order of `CellGradient`."""
+        self._run(self._kernels.backward, [_stacked(part) for part in step])
 
     def _run(self, kernel: Any, tensors: Sequence[Any], **settings: bool) -> None:
         grid = tensors[1].size(1), self._n_lstms, self._n_blocks
@@ -86,8 +86,8 @@ def is_correct(device: torch.device) -> bool:
     with torch.no_grad(), torch.cuda.device_of(values):  # type: ignore[no-untyped-call]
         steps, computed = FusedSteps(1.0, before, before.dtype), before.clone()
         gates, memories, d_products, again = map(torch.empty_like, (products, before, products, before))
-        units = steps.forward(products, computed, gates, memories).clone()
-        steps.backward(gates, memories, before, d_hidden, d_memory, d_products, again)
+        units = steps.forward(products, computed, (gates, memories)).clone()
+        steps.backward((gates, memories, before, d_hidden, d_memory, d_products, again))
     found, expected = (
         (units, again, computed, memories, d_products, d_memory),
         (hidden, hidden, memory, memory, *gradients),

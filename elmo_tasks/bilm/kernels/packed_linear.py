@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 from elmo_tasks.bilm.process import limit_kernel_caches
 
 __all__ = [
-    "STACKED_ON",
+    "IS_GPU",
     "Int8Linear",
     "PackedLinear",
     "StackedLinear",
@@ -37,8 +37,8 @@ _INT8_INPUTS = 128
 # Prevents a division by zero for rows of zeros.
 _TINY = 1e-30
 
-STACKED_ON = {"cuda": True}
-"""Devices that compute the products of several LSTMs in one kernel, because launching kernels is what takes time."""
+IS_GPU = {"cuda": True}
+"""Devices where launching kernels is what takes time, so few large ones are used. Tests add the CPU."""
 
 _Int8Products = Callable[[torch.Tensor], torch.Tensor]
 
@@ -210,13 +210,14 @@ def type_of_results(dtype: torch.dtype) -> torch.dtype:
 
 class StackedLinear:
     """
-    Linear layers of the same shape, computed in one kernel if they are `STACKED_ON` the device, with `weights` of shape
+    Linear layers of the same shape, computed in one kernel on a GPU, with `weights` of shape
     `(n, output_dim, input_dim)` and `biases` of shape `(n, output_dim)`.
     """
 
     def __init__(self, weights: torch.Tensor, biases: torch.Tensor | None = None, *, dtype: torch.dtype) -> None:
+        self.input_dim = weights.size(2)
         self._layers: list[PackedLinear | Int8Linear] = []
-        if STACKED_ON.get(weights.device.type):
+        if IS_GPU.get(weights.device.type):
             self._weights = weights.detach().to(dtype).contiguous().transpose(1, 2)
             self._biases = None if biases is None else biases.detach().to(dtype).unsqueeze(1)
         else:

@@ -9,31 +9,34 @@ Unlike `modules/recurrent/recurrent_layer.py`, the loop computes all of a step: 
 precision, and a step of the biLM's size fills the cache, so its gradient would be slower for all words in one pass.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_tasks.bilm.frozen_value import FrozenValue
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON, StackedLinear, type_of_results
-from elmo_tasks.bilm.lstm.cell import steps_on
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU, StackedLinear, type_of_results
+from elmo_tasks.bilm.lstm.cell import CellGradient, Saved, steps_on
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm, scaled_parameters
 from elmo_tasks.bilm.packing import previous_values
 
-__all__ = ["BidirectionalLayer", "LstmState", "ProjectedLstmFunction"]
+__all__ = ["BidirectionalLayer", "Clips", "ProjectedLstmFunction"]
 
 # Without gradients, the input side of several steps is one product of about this many rows: enough to be fast (on a
 # CPU, more would not fit in the cache), and few enough for sentences of any length.
 _ROWS_AT_ONCE = {"cpu": 128}
 # The gradients of the weights add up products of about this many rows, so only their gates need a gradient in memory.
 _GRADIENT_ROWS_AT_ONCE = {"cpu": 1024}
-LstmState = tuple[torch.Tensor, torch.Tensor]
-"""Outputs and memories, of shapes `(n_lstms, n_sentences, projection_dim)` and `(n_lstms, n_sentences, cell_dim)`."""
-Clips = tuple[float | None, float | None]
-"""The largest magnitudes of the memory and of the output."""
 _Products = torch.Tensor | Sequence[torch.Tensor]
+
+
+class Clips(NamedTuple):
+    """The largest magnitudes of the memory and of the output."""
+
+    memory: float | None
+    output: float | None
 
 
 class BidirectionalLayer:
@@ -44,52 +47,33 @@ class BidirectionalLayer:
 
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
         self.lstms = tuple(lstms)
+        self._clips = Clips(self.lstms[0].cell_clip, self.lstms[0].projection_clip)
         self._packed: FrozenValue[_Weights] = FrozenValue()
 
-    def zero_state(self, n_sentences: int) -> LstmState:
-        """The state before the first words. The memory, a sum over the sentence, is at least float32."""
-        projection = self.lstms[0].projection
-        cell_dim, projection_dim = projection.shape
-        memory_dtype = torch.promote_types(projection.dtype, torch.float32)
-        return (
-            projection.new_zeros(len(self.lstms), n_sentences, projection_dim),
-            projection.new_zeros(len(self.lstms), n_sentences, cell_dim, dtype=memory_dtype),
-        )
-
     def __call__(
-        self,
-        inputs: torch.Tensor,
-        batch_sizes: Sequence[int],
-        state: LstmState,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], *, dtype: torch.dtype | None = None
+    ) -> torch.Tensor:
         """
         From inputs of shape `(n_lstms, n_words, projection_dim)`, for each LSTM in the order of a `PackedBatch`, to
-        outputs of the same shape, and the memory after the last word of each sentence. `state` is the one before the
-        first words. `dtype` is the type of the products, by default the parameters'. With `torch.int8`, inputs and
-        outputs are float32.
+        outputs of the same shape. `dtype` is the type of the products, by default the parameters'. With `torch.int8`,
+        inputs and outputs are float32.
         """
         parameters = list(chain.from_iterable(lstm.parameters() for lstm in self.lstms))
         dtype = dtype or parameters[0].dtype
         inputs = inputs.to(type_of_results(dtype))
-        clips = self.lstms[0].cell_clip, self.lstms[0].projection_clip
-        # The cell's memory is twice the usual one.
-        output, memory = state[0].to(inputs.dtype), 2.0 * state[1]
         is_trained = any(parameter.requires_grad for parameter in parameters)
         # Triton uses the current device. No effect on a CPU.
         with torch.cuda.device_of(inputs):  # type: ignore[no-untyped-call]
             if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
                 if is_trained:
                     self._packed.forget()
-                outputs, memory = ProjectedLstmFunction.apply(  # type: ignore[no-untyped-call]
-                    inputs, *self._stacked_parameters(), output, memory, batch_sizes, clips
+                return ProjectedLstmFunction.apply(  # type: ignore[no-any-return, no-untyped-call]
+                    inputs, *self._stacked_parameters(), batch_sizes, self._clips
                 )
-            else:
-                weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
-                outputs = torch.empty_like(inputs)
-                weights.run(inputs, clips, batch_sizes, output, memory, outputs)
-        return outputs, 0.5 * memory
+            weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
+            outputs = torch.empty_like(inputs)
+            _run(inputs, weights, batch_sizes, _Recurrence(outputs, weights.projection, batch_sizes, self._clips))
+            return outputs
 
     def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         each = zip(*((lstm.kernel, lstm.bias, lstm.projection) for lstm in self.lstms), strict=True)
@@ -110,158 +94,218 @@ class _Weights:
         self.recurrent_side = StackedLinear(of_output, dtype=dtype)
         self.projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
 
-    def run(
+
+class _Recurrence:
+    """The cells and the projections of LSTMs from step to step, starting with zero. Fills `outputs`, and `saved`."""
+
+    def __init__(
         self,
-        inputs: torch.Tensor,
-        clips: Clips,
-        batch_sizes: Sequence[int],
-        output: torch.Tensor,
-        memory: torch.Tensor,
         outputs: torch.Tensor,
-        *kept: torch.Tensor,
+        projection: StackedLinear,
+        batch_sizes: Sequence[int],
+        clips: Clips,
+        saved: Saved | None = None,
     ) -> None:
-        """`_run` with the input side of several steps in one product."""
-        spans = _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096))
-        starts = accumulate(map(sum, spans), initial=0)
-        # Shape: (n_now, 4 * cell_dim), for each step and LSTM
-        input_sides = chain.from_iterable(
-            _steps(self.input_side(inputs[:, start : start + sum(span)]), span)
-            for start, span in zip(starts, spans, strict=False)
-        )
+        self.outputs, self._projection, self._clip, self._saved = outputs, projection, clips.output, saved
+        n_lstms, _, dim = outputs.shape
+        # The memory is a sum over the sentence, so it is at least float32.
+        memory_type = torch.promote_types(outputs.dtype, torch.float32)
+        # Shape: (n_lstms, n_sentences, cell_dim)
+        self._memory = outputs.new_zeros(n_lstms, batch_sizes[0], projection.input_dim, dtype=memory_type)
+        self._previous = outputs.new_zeros(n_lstms, batch_sizes[0], dim)
+        self._cell = steps_on(clips.memory, self._memory, outputs.dtype)
 
-        def products(_: slice, output: torch.Tensor) -> _Products:
-            return self.recurrent_side(output, next(input_sides))
+    def previous(self, n_rows: int) -> torch.Tensor:
+        """The outputs at the previous words of a step: shape `(n_lstms, n_rows, projection_dim)`."""
+        return self._previous[:, :n_rows]
 
-        _run(products, self.projection, clips, batch_sizes, output, memory, outputs, *kept)
+    def step(self, rows: slice, products: _Products) -> None:
+        """A step, from its rows among the words and the products with the kernel, `(n_rows, 4 * cell_dim)` each."""
+        saved = None if self._saved is None else Saved(*(part[:, rows] for part in self._saved))
+        # Shape: (n_lstms, n_rows, cell_dim)
+        hidden = self._cell.forward(products, self._memory[:, : rows.stop - rows.start], saved)
+        # Shape: (n_lstms, n_rows, projection_dim)
+        self._previous = self.outputs[:, rows]
+        _write(self._projection(hidden), self._clip, self._previous)
 
 
-def _run(
-    kernel: Callable[[slice, torch.Tensor], _Products],
-    projection: StackedLinear,
-    clips: Clips,
-    batch_sizes: Sequence[int],
-    output: torch.Tensor,
-    memory: torch.Tensor,
-    outputs: torch.Tensor,
-    gates: torch.Tensor | None = None,
-    memories: torch.Tensor | None = None,
-) -> None:
+def _run(inputs: torch.Tensor, weights: _Weights, batch_sizes: Sequence[int], recurrence: _Recurrence) -> None:
+    """Runs LSTMs over sentences: the input side of several steps in one product, the recurrent side in each step."""
+    for span in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
+        input_sides = _steps(weights.input_side(inputs[:, span.rows]), span.sizes)
+        for rows, input_side in zip(span.rows_of_steps(), input_sides, strict=True):
+            previous = recurrence.previous(rows.stop - rows.start)
+            recurrence.step(rows, weights.recurrent_side(previous, input_side))
+
+
+def _run_joined(read: torch.Tensor, kernel: StackedLinear, batch_sizes: Sequence[int], recurrence: _Recurrence) -> None:
     """
-    Runs LSTMs over sentences, without gradients. `kernel` computes the products with the kernel of a step, given its
-    packed rows and the previous outputs.
-
-    `output` and `memory` are the state before the first words, of shape `(n_lstms, batch_sizes[0], projection_dim)` and
-    `(n_lstms, batch_sizes[0], cell_dim)`; `memory` is updated in place to its value after the last words. `outputs`, of
-    shape `(n_lstms, n_words, projection_dim)`, is filled. So are `gates` and `memories`, both or none, with what the
-    backward pass needs, packed like the outputs; `gates` may be less precise than the memory.
+    The same with one product per step. `read`, what the kernel is multiplied by, has the inputs and gets the previous
+    outputs. With fewer than about 48 rows, two products would be faster, because the weights are read again in each
+    step.
     """
-    steps = steps_on(clips[0], memory, outputs.dtype)
-    start = 0
-    for n_now in batch_sizes:
-        rows = slice(start, start + n_now)
-        start = rows.stop
-        # Shape: (n_now, 4 * cell_dim), for each LSTM
-        products = kernel(rows, output[:, :n_now])
-        kept = () if gates is None or memories is None else (gates[:, rows], memories[:, rows])
-        # Shape: (n_lstms, n_now, cell_dim)
-        units = steps.forward(products, memory[:, :n_now], *kept)
-        # Shape: (n_lstms, n_now, projection_dim)
-        output = outputs[:, rows]
-        _write(projection(units), clips[1], output)
+    dim = read.size(-1) // 2
+    for span in _spans(batch_sizes, read.size(1)):
+        for rows in span.rows_of_steps():
+            now = read[:, rows]
+            now[..., dim:] = recurrence.previous(now.size(1))
+            recurrence.step(rows, kernel(now))
 
 
 class ProjectedLstmFunction(torch.autograd.Function):
     """
-    `_run` with gradients. The backward pass runs through the sentences in reverse for the cell's gradient and computes
-    each weight's gradient in products over many words.
-
-    `ProjectedLstmFunction.apply(inputs, kernel, bias, projection, output, memory, batch_sizes, clips)` takes the
-    tensors of `_Weights` and `_run` and returns the outputs and the last memory. `inputs`, `output`, the products and
-    the outputs have the same type; the memory keeps its own.
+    The outputs with gradients, from the tensors of `_Weights`:
+    `ProjectedLstmFunction.apply(inputs, kernel, bias, projection, batch_sizes, clips)`. The inputs, the products and
+    the outputs have the same type.
     """
 
     @staticmethod
-    def forward(ctx, inputs, kernel, bias, projection, output, memory, batch_sizes, clips):  # type: ignore[no-untyped-def]
-        dim, cell_dim, dtype = inputs.size(-1), memory.size(-1), inputs.dtype
-        last_memory, outputs = memory.clone(), torch.empty_like(inputs)
-        gates, memories = (like.new_empty(*inputs.shape[:2], n * cell_dim) for like, n in ((inputs, 4), (memory, 1)))
-        settings = clips, batch_sizes, output, last_memory, outputs, gates, memories
+    def forward(ctx, inputs, kernel, bias, projection, batch_sizes, clips):  # type: ignore[no-untyped-def]
+        dtype, outputs = inputs.dtype, torch.empty_like(inputs)
+        (n_lstms, n_words, _), cell_dim = inputs.shape, projection.size(1)
+        memories = inputs.new_empty(n_lstms, n_words, cell_dim, dtype=torch.promote_types(dtype, torch.float32))
+        saved = Saved(inputs.new_empty(n_lstms, n_words, 4 * cell_dim), memories)
         # What the kernel is multiplied by. Shape: (n_lstms, n_words, 2 * projection_dim)
-        if STACKED_ON.get(inputs.device.type):
+        if IS_GPU.get(inputs.device.type):
             # Fewer kernels in a step: its rows are copied nowhere.
-            _Weights(kernel, bias, projection, dtype).run(inputs, *settings)
-            read = torch.cat([inputs, torch.cat(previous_values(outputs, output, batch_sizes), 1)], -1)
+            weights = _Weights(kernel, bias, projection, dtype)
+            _run(inputs, weights, batch_sizes, _Recurrence(outputs, weights.projection, batch_sizes, clips, saved))
+            read = torch.cat([inputs, torch.cat(_previous_values(outputs, batch_sizes), 1)], -1)
         else:
             read = torch.cat([inputs, torch.empty_like(inputs)], -1)
-            of_kernel = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
-
-            # With fewer than about 48 rows, two products would be faster, because the weights are read again in each
-            # step.
-            def products(rows: slice, output: torch.Tensor) -> _Products:
-                read[:, rows, dim:] = output
-                return of_kernel(read[:, rows])
-
-            _run(products, StackedLinear(projection.transpose(1, 2), dtype=dtype), *settings)
-        ctx.save_for_backward(read, kernel, projection, memory, outputs, gates, memories)
+            to_products = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
+            to_outputs = StackedLinear(projection.transpose(1, 2), dtype=dtype)
+            _run_joined(read, to_products, batch_sizes, _Recurrence(outputs, to_outputs, batch_sizes, clips, saved))
+        ctx.save_for_backward(read, kernel, projection, outputs, *saved)
         ctx.settings = batch_sizes, clips
-        return outputs, last_memory
+        return outputs
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, d_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         # The forward pass determined the types, so autocast must not change them here.
         with torch.autocast(d_outputs.device.type, enabled=False):
-            return ProjectedLstmFunction._backward(ctx, d_outputs, d_memory)
+            return *_backward(*ctx.saved_tensors, *ctx.settings, d_outputs), None, None
 
-    @staticmethod
-    def _backward(ctx: Any, d_outputs: torch.Tensor, d_memory: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        read, kernel, projection, first_memory, outputs, gates, memories = ctx.saved_tensors
-        batch_sizes, (cell_clip, projection_clip) = ctx.settings
-        dtype, dim, device = read.dtype, outputs.size(-1), read.device.type
-        steps, is_stacked = steps_on(cell_clip, first_memory, dtype), STACKED_ON.get(device)
-        # If products are stacked, the gradient of the previous outputs is added in place, and that of the inputs is
-        # computed for all rows of a span.
-        weights = [projection, *(kernel.chunk(2, 1) if is_stacked else [kernel])]
-        back_to_hidden, back_to_read, *back_to_output = (StackedLinear(weight, dtype=dtype) for weight in weights)
-        d_read, d_projected = torch.empty_like(read), d_outputs.to(dtype, copy=True)
-        d_kernel, d_bias, d_projection = map(torch.zeros_like, (kernel, kernel[:, 0], projection))
-        # The gradients of the state before the first words, and after a step, with one row per sentence.
-        d_first, d_memory = torch.zeros_like(outputs[:, : batch_sizes[0]]), d_memory.to(memories.dtype, copy=True)
-        each = [part.split(batch_sizes, 1) for part in (gates, memories, outputs, d_projected, d_read)]
-        each += [
-            previous_values(values, first, batch_sizes)
-            for values, first in ((memories, first_memory), (d_projected, d_first))
-        ]
-        kept = list(zip(*each, strict=True))
-        spans = _spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE.get(device, 4096))
-        longest, last = max(map(sum, spans)), read.size(1)
-        # Filled again in each span. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest, cell_dim)
-        scratch = torch.empty_like(gates[:, :longest]), torch.empty_like(memories[:, :longest], dtype=dtype)
-        for span in reversed(spans):
-            rows = slice(last - sum(span), last)
-            last = rows.start
-            # Shape: (n_lstms, some words, 4 * cell_dim) and (n_lstms, some words, cell_dim)
-            d_products, hidden = (part[:, : sum(span)] for part in scratch)
-            to_fill = zip(*(torch.split(part, span, 1) for part in (d_products, hidden)), strict=True)
-            for d_product, units in reversed(list(to_fill)):
-                gate, memory, output, d_now, d_read_now, before, d_before = kept.pop()
-                if projection_clip is not None:
-                    # The derivative of the clip, in one pass.
-                    bounds = -projection_clip, projection_clip
-                    torch.ops.aten.hardtanh_backward.grad_input(d_now, output, *bounds, grad_input=d_now)
-                d_hidden = back_to_hidden(d_now)
-                steps.backward(gate, memory, before, d_hidden, d_memory[:, : gate.size(1)], d_product, units)
-                if is_stacked:
-                    back_to_output[0](d_product, d_before)
-                else:
-                    _write(back_to_read(d_product), None, d_read_now)
-                    d_before.add_(d_read_now[..., dim:])
-            if is_stacked:
-                _write(back_to_read(d_products), None, d_read[:, rows, :dim])
-            _add_product(d_kernel, read[:, rows].transpose(1, 2), d_products)
-            _add_product(d_projection, hidden.transpose(1, 2), d_projected[:, rows])
-            d_bias += d_products.sum(1, dtype=d_bias.dtype)
-        return d_read[..., :dim], d_kernel, d_bias, d_projection, d_first, d_memory, None, None
+
+class _StepBack(NamedTuple):
+    """A step in the backward pass: parts of tensors for all words, of shape `(n_lstms, n_rows, ...)`."""
+
+    gates: torch.Tensor
+    memory: torch.Tensor
+    memory_before: torch.Tensor
+    output: torch.Tensor
+    d_output: torch.Tensor
+    """Of the projection once the step is done."""
+    d_output_before: torch.Tensor
+    d_input: torch.Tensor
+    d_products: torch.Tensor
+    hidden: torch.Tensor
+
+
+def _backward(
+    read: torch.Tensor,
+    kernel: torch.Tensor,
+    projection: torch.Tensor,
+    outputs: torch.Tensor,
+    gates: torch.Tensor,
+    memories: torch.Tensor,
+    batch_sizes: Sequence[int],
+    clips: Clips,
+    d_outputs: torch.Tensor,
+) -> tuple[torch.Tensor, ...]:
+    """
+    The gradients of the inputs, the kernel, the bias and the projection. Runs through the sentences in reverse for the
+    gradient of the cell, and computes the gradients of the weights in products over the words of a span.
+    """
+    dtype, device = read.dtype, read.device.type
+    through_kernel = (_StackedBack if IS_GPU.get(device) else _JoinedBack)(kernel, dtype)
+    through_projection = StackedLinear(projection, dtype=dtype)
+    d_inputs, d_outputs = torch.empty_like(outputs), d_outputs.to(dtype, copy=True)
+    d_kernel, d_bias, d_projection = map(torch.zeros_like, (kernel, kernel[:, 0], projection))
+    # The gradient of the memory after a step, with one row per sentence, which is zero until its last word.
+    d_memory = torch.zeros_like(memories[:, : batch_sizes[0]])
+    cell = steps_on(clips.memory, d_memory, dtype)
+    memories_before, d_outputs_before = (_previous_values(each, batch_sizes) for each in (memories, d_outputs))
+    spans = _spans(batch_sizes, _GRADIENT_ROWS_AT_ONCE.get(device, 4096))
+    longest = max(span.n_rows for span in spans)
+    # Filled again in each span. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest, cell_dim)
+    all_d_products, all_hidden = (
+        torch.empty_like(gates[:, :longest]),
+        torch.empty_like(memories[:, :longest], dtype=dtype),
+    )
+    for span in reversed(spans):
+        d_products, hidden = all_d_products[:, : span.n_rows], all_hidden[:, : span.n_rows]
+
+        def parts(of_words: torch.Tensor, sizes: list[int] = span.sizes) -> Sequence[torch.Tensor]:
+            return torch.split(of_words, sizes, 1)
+
+        steps = map(
+            _StepBack,
+            parts(gates[:, span.rows]),
+            parts(memories[:, span.rows]),
+            memories_before[span.steps],
+            parts(outputs[:, span.rows]),
+            parts(d_outputs[:, span.rows]),
+            d_outputs_before[span.steps],
+            parts(d_inputs[:, span.rows]),
+            parts(d_products),
+            parts(hidden),
+        )
+        for step in reversed(list(steps)):
+            if clips.output is not None:
+                # The derivative of the clip, in one pass.
+                bounds = -clips.output, clips.output
+                torch.ops.aten.hardtanh_backward.grad_input(
+                    step.d_output, step.output, *bounds, grad_input=step.d_output
+                )
+            d_hidden = through_projection(step.d_output)
+            d_memory_now = d_memory[:, : step.gates.size(1)]
+            cell.backward(CellGradient(*step[:3], d_hidden, d_memory_now, step.d_products, step.hidden))
+            through_kernel.step(step)
+        through_kernel.span(d_products, d_inputs[:, span.rows])
+        _add_product(d_kernel, read[:, span.rows].transpose(1, 2), d_products)
+        _add_product(d_projection, hidden.transpose(1, 2), d_outputs[:, span.rows])
+        d_bias += d_products.sum(1, dtype=d_bias.dtype)
+    return d_inputs, d_kernel, d_bias, d_projection
+
+
+class _JoinedBack:
+    """From the gradients of the products to those of the inputs and the previous outputs, in one product per step."""
+
+    def __init__(self, kernel: torch.Tensor, dtype: torch.dtype) -> None:
+        self._to_read = StackedLinear(kernel, dtype=dtype)
+
+    def step(self, step: _StepBack) -> None:
+        each_d_read = self._to_read(step.d_products)
+        for d_read, d_input, d_before in zip(each_d_read, step.d_input, step.d_output_before, strict=True):
+            # Shape: (n_rows, projection_dim), each
+            of_input, of_output = d_read.chunk(2, -1)
+            d_input.copy_(of_input)
+            d_before.add_(of_output)
+
+    def span(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
+        pass
+
+
+class _StackedBack:
+    """The same where a kernel adds to the gradients of the previous outputs, and those of the inputs can wait."""
+
+    def __init__(self, kernel: torch.Tensor, dtype: torch.dtype) -> None:
+        of_input, of_output = kernel.chunk(2, 1)
+        self._to_input, self._to_output = StackedLinear(of_input, dtype=dtype), StackedLinear(of_output, dtype=dtype)
+
+    def step(self, step: _StepBack) -> None:
+        self._to_output(step.d_products, step.d_output_before)
+
+    def span(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
+        """The gradients of the inputs at the words of a span."""
+        _write(self._to_input(d_products), None, d_inputs)
+
+
+def _previous_values(values: torch.Tensor, batch_sizes: Sequence[int]) -> list[torch.Tensor]:
+    """For each step, the values at the previous words: zero at the first step."""
+    return previous_values(values, torch.zeros_like(values[:, : batch_sizes[0]]), batch_sizes)
 
 
 def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
@@ -272,29 +316,47 @@ def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -
         total += left @ right
 
 
-def _spans(batch_sizes: Sequence[int], n_rows: int) -> list[list[int]]:
+class _Span(NamedTuple):
+    """Some successive steps, with their numbers, their rows among the packed words, and the rows of each."""
+
+    steps: slice
+    rows: slice
+    sizes: list[int]
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.stop - self.rows.start  # type: ignore[no-any-return]
+
+    def rows_of_steps(self) -> Iterator[slice]:
+        start = self.rows.start
+        for size in self.sizes:
+            yield slice(start, start + size)
+            start += size
+
+
+def _spans(batch_sizes: Sequence[int], n_rows: int) -> list[_Span]:
     """The steps in spans that have `n_rows` rows or a little more."""
-    spans: list[list[int]] = []
-    n_more = 0
-    for size in batch_sizes:
-        if n_more <= 0:
-            spans.append([])
-            n_more = n_rows
-        spans[-1].append(size)
-        n_more -= size
+    spans: list[_Span] = []
+    first_step = first_row = last_row = 0
+    for step, size in enumerate(batch_sizes, 1):
+        last_row += size
+        if last_row - first_row >= n_rows or step == len(batch_sizes):
+            sizes = list(batch_sizes[first_step:step])
+            spans.append(_Span(slice(first_step, step), slice(first_row, last_row), sizes))
+            first_step, first_row = step, last_row
     return spans
 
 
-def _steps(each: torch.Tensor | Sequence[torch.Tensor], sizes: list[int]) -> Iterable[Any]:
+def _steps(products: _Products, sizes: list[int]) -> Iterable[Any]:
     """Splits the result of a `StackedLinear` into steps."""
-    if isinstance(each, torch.Tensor):
-        return torch.split(each, sizes, 1)
-    return zip(*(torch.split(part, sizes) for part in each), strict=True)
+    if isinstance(products, torch.Tensor):
+        return torch.split(products, sizes, 1)
+    return zip(*(torch.split(part, sizes) for part in products), strict=True)
 
 
-def _write(each: torch.Tensor | Sequence[torch.Tensor], clip: float | None, out: torch.Tensor) -> None:
+def _write(products: _Products, clip: float | None, out: torch.Tensor) -> None:
     """Clips and writes the result of a `StackedLinear`."""
-    for part, to in [(each, out)] if isinstance(each, torch.Tensor) else zip(each, out, strict=True):
+    for part, to in [(products, out)] if isinstance(products, torch.Tensor) else zip(products, out, strict=True):
         if clip is None:
             to.copy_(part)
         else:

@@ -7,32 +7,64 @@ are doubled for the candidates, and outputs are half the usual ones. Products ar
 gates in place.
 """
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import torch
 
 from elmo_tasks.bilm.kernels.fused_cell import FusedSteps, has_fused_cell
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
 
-__all__ = ["Cell", "LstmCell", "TorchSteps", "steps_on"]
+__all__ = ["Cell", "CellGradient", "LstmCell", "LstmGates", "Saved", "TorchSteps", "steps_on"]
 
 # On a CPU, the gradient of the cell runs over blocks of about this many gates: 1 MB of float32. torch does not divide
 # smaller ones among threads; for larger ones, no gain was measured.
 _GATES_AT_ONCE = 2**18
 
+T = TypeVar("T")
+
+
+class LstmGates(NamedTuple, Generic[T]):
+    """The blocks of the products of an LSTM: input gate, forget gate, candidate, output gate."""
+
+    i: T
+    f: T
+    g: T
+    o: T
+
+
+class LstmValues(NamedTuple):
+    """What `LstmCell.forward` fills, in its terms: `m`, `q` and `h`."""
+
+    memory: torch.Tensor
+    squashed: torch.Tensor
+    output: torch.Tensor
+
+
+class LstmDerivatives(NamedTuple):
+    """At each word, of the output by the memory, and of the memory by the one before; and the memory."""
+
+    output_by_memory: torch.Tensor
+    memory_by_previous: torch.Tensor
+    memory: torch.Tensor
+
 
 class Cell:
-    """The settings of a cell; `LstmCell` describes the methods."""
+    """What `run_layer` needs of a cell; `LstmCell` describes the methods."""
 
-    scales: ClassVar[Sequence[float]]
+    gates: ClassVar[Any]
+    """A named tuple of the blocks of the products. The last ones include products with the words."""
+    values: ClassVar[Any]
+    """A named tuple of what `forward` fills for the backward pass: the memory is the first, the output the last."""
+    scales: ClassVar[Any]
     """By how much the usual products of each block are multiplied."""
     logistic: ClassVar[slice]
     """The blocks that are replaced by their logistic function before `forward`."""
-    n_kept: ClassVar[int]
-    """The tensors that `forward` fills for the backward pass: the memory is the first, the output the last."""
     start: ClassVar[float]
     """The memory and the output before the first word; added to all outputs."""
+
+    def blocks(self, products: torch.Tensor) -> Any:
+        """Named views of products, or of what they became: shape `(..., dim)`, each."""
+        return self.gates(*products.chunk(len(self.gates._fields), -1))
 
 
 class LstmCell(Cell):
@@ -47,66 +79,88 @@ class LstmCell(Cell):
     `clip` is the largest magnitude of the usual memory. Clipped values get no gradient.
     """
 
-    scales: ClassVar[Sequence[float]] = (1, 1, 2, 1)
+    gates: ClassVar[Any] = LstmGates
+    values: ClassVar[Any] = LstmValues
+    scales: ClassVar[Any] = LstmGates(i=1.0, f=1.0, g=2.0, o=1.0)
     logistic = slice(0, 4)
-    n_kept = 3
     start = 0.0
 
     def __init__(self, clip: float | None = None) -> None:
         self.clip = clip
 
-    def forward(self, memory: torch.Tensor, *parts: torch.Tensor) -> None:
+    def forward(self, before: torch.Tensor, gates: Any, values: LstmValues) -> None:
         """
-        From the previous memory, the blocks and the tensors to fill, of shape `(n_directions, n_rows, dim)` each. `m`
-        may be the previous memory, and `q` may be `h`.
+        Fills `values` from the memory before and the gates, of shape `(n_directions, n_rows, dim)` each. The new memory
+        may be the same tensor as the one before, and `squashed` as `output`.
         """
-        i, f, g, o, m, q, h = parts
-        torch.mul(memory, f, out=m).addcmul_(i, g.sub_(0.5), value=4.0)
+        memory, squashed, output = values
+        torch.mul(before, gates.f, out=memory).addcmul_(gates.i, gates.g.sub_(0.5), value=4.0)
         if self.clip is not None:
-            m.clamp_(-2.0 * self.clip, 2.0 * self.clip)
-        torch.mul(torch.sigmoid(m, out=q).sub_(0.5), o, out=h)
+            memory.clamp_(-2.0 * self.clip, 2.0 * self.clip)
+        torch.mul(torch.sigmoid(memory, out=squashed).sub_(0.5), gates.o, out=output)
 
     def derivatives(
-        self, gates: torch.Tensor, kept: Sequence[torch.Tensor], before: torch.Tensor, by_product: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
+        self, gates: torch.Tensor, values: LstmValues, before: torch.Tensor, by_products: torch.Tensor
+    ) -> LstmDerivatives:
         """
-        At each row, given the memory before it, fills `by_product` with the derivatives of the memory or the output by
-        the products, in the shape of the gates. The result has the derivatives of the output by the memory, and of the
-        memory by the one before; with a clip, also the memory.
+        At all words, given the memories before them, fills `by_products` with the derivatives of the memory or the
+        output by the products, in the shape of the gates.
         """
-        i, f, g, o = torch.split(gates, before.size(-1), -1)[:4]
+        gate, by = self.blocks(gates), self.blocks(by_products)
         # The derivative of the logistic function, which is wrong only for g.
-        torch.addcmul(gates, gates, gates, value=-1.0, out=by_product)
-        by_i, by_f, by_g, by_o = torch.split(by_product, before.size(-1), -1)[:4]
-        by_i.mul_(g).mul_(4.0)
-        by_f.mul_(before)
-        torch.mul(g, g, out=by_g).sub_(0.25).mul_(i).mul_(-4.0)
-        by_o.mul_(kept[1])
-        by_memory = kept[1].square().sub_(0.25).mul_(o).neg_()
-        return (by_memory, f) if self.clip is None else (by_memory, f, kept[0])
+        torch.addcmul(gates, gates, gates, value=-1.0, out=by_products)
+        by.i.mul_(gate.g).mul_(4.0)
+        by.f.mul_(before)
+        torch.mul(gate.g, gate.g, out=by.g).sub_(0.25).mul_(gate.i).mul_(-4.0)
+        by.o.mul_(values.squashed)
+        output_by_memory = values.squashed.square().sub_(0.25).mul_(gate.o).neg_()
+        return LstmDerivatives(output_by_memory, gate.f, values.memory)
 
     def backward(
         self,
         d_output: torch.Tensor,
         d_previous: torch.Tensor | None,
         d_memory: torch.Tensor,
-        by_product: torch.Tensor,
-        *derivatives: torch.Tensor,
+        by_products: torch.Tensor,
+        by: LstmDerivatives,
     ) -> None:
         """
-        Turns the `derivatives` at some rows, of shape `(..., n_blocks, dim)` and `(..., dim)`, into the gradient of the
-        products, and the gradient of the memory after the step into that before. A cell without a separate memory adds
-        to the gradient of the previous output instead, if there is one.
+        Turns the derivatives at a step, `by_products` of shape `(..., n_blocks, dim)` and `by`, into the gradient of
+        the products, and the gradient of the memory after the step into the one before. A cell without a separate
+        memory adds to the gradient of the previous output instead, if there is one.
         """
-        by_memory, f, *memory = derivatives
-        d_memory.addcmul_(d_output, by_memory)
+        d_memory.addcmul_(d_output, by.output_by_memory)
         if self.clip is not None:
             # The derivative of the clip, in one pass.
             bounds = -2.0 * self.clip, 2.0 * self.clip
-            torch.ops.aten.hardtanh_backward.grad_input(d_memory, *memory, *bounds, grad_input=d_memory)
-        by_product[..., :3, :].mul_(d_memory.unsqueeze(-2))
-        by_product[..., 3:, :].mul_(d_output.unsqueeze(-2))
-        d_memory.mul_(f)
+            torch.ops.aten.hardtanh_backward.grad_input(d_memory, by.memory, *bounds, grad_input=d_memory)
+        by_products[..., :3, :].mul_(d_memory.unsqueeze(-2))
+        by_products[..., 3:, :].mul_(d_output.unsqueeze(-2))
+        d_memory.mul_(by.memory_by_previous)
+
+
+class Saved(NamedTuple):
+    """What the backward pass needs of the biLM's cells at each word: shape `(n_lstms, n_rows, ...)`."""
+
+    gates: torch.Tensor
+    """They may be less precise than the memory."""
+    memory: torch.Tensor
+
+
+class CellGradient(NamedTuple):
+    """The backward pass of a step of the biLM's cells: shape `(n_lstms, n_rows, ...)`, or a tensor for each LSTM."""
+
+    gates: torch.Tensor
+    memory: torch.Tensor
+    before: torch.Tensor
+    """The memory before the step."""
+    d_hidden: Any
+    d_memory: torch.Tensor
+    """Becomes the gradient of the memory before the step."""
+    d_products: torch.Tensor
+    """Filled."""
+    hidden: torch.Tensor
+    """Filled with the outputs of the cell, which the forward pass does not save."""
 
 
 class TorchSteps:
@@ -122,50 +176,48 @@ class TorchSteps:
         # half, and rounding them would cause the largest error.
         self._gates, self._hidden = memory.new_empty(*memory.shape[:2], 4 * memory.size(-1)), torch.empty_like(memory)
 
-    def forward(self, products: Any, memory: torch.Tensor, *kept: torch.Tensor) -> torch.Tensor:
+    def forward(self, products: Any, memory: torch.Tensor, saved: Saved | None = None) -> torch.Tensor:
         """
         The outputs of the cell, of shape `(n_lstms, n_rows, cell_dim)`, until the next call, from the products of each
-        LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills the two tensors to keep for `backward`, if
-        there are any: the gates, which may be less precise than the memory, and the memories.
+        LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills what is to be saved.
         """
-        hidden, gates_now = self._hidden[:, : memory.size(1)], self._gates[:, : memory.size(1)]
-        if kept and kept[0].dtype == memory.dtype:
-            gates_now = kept[0]
-        for product, gate in zip(products, gates_now, strict=True):
+        hidden, gates = self._hidden[:, : memory.size(1)], self._gates[:, : memory.size(1)]
+        if saved is not None and saved.gates.dtype == memory.dtype:
+            gates = saved.gates
+        for product, gate in zip(products, gates, strict=True):
             torch.sigmoid(product.to(gate.dtype), out=gate)
-        self._cell.forward(memory, *gates_now.chunk(4, -1), memory, hidden, hidden)
-        if kept:
-            if gates_now is not kept[0]:
-                kept[0].copy_(gates_now)
-            kept[1].copy_(memory)
+        self._cell.forward(memory, self._cell.blocks(gates), LstmValues(memory, hidden, hidden))
+        if saved is not None:
+            if gates is not saved.gates:
+                saved.gates.copy_(gates)
+            saved.memory.copy_(memory)
         return hidden.to(self._dtype)
 
-    def backward(self, *parts: Any) -> None:
-        """
-        The gradient of a step, from `gates, memory, before, d_hidden, d_memory, d_products, hidden`, each of shape
-        `(n_lstms, n_rows, ...)`: turns `d_memory` into the gradient of the memory before the step, and fills
-        `d_products`, and `hidden` with the outputs of the cell, which the forward pass does not keep. With one
-        `d_hidden` per LSTM, runs in blocks that fit in the cache.
-        """
-        gates, memory, before, d_hidden, d_memory, d_products, hidden = parts
-        if not isinstance(d_hidden, torch.Tensor):
-            n_rows = max(1, _GATES_AT_ONCE // gates.size(-1))
-            for of_lstm in zip(*parts, strict=True):
-                for rows in zip(*(part.unsqueeze(0).split(n_rows, 1) for part in of_lstm), strict=True):
-                    self.backward(*rows)
+    def backward(self, step: CellGradient) -> None:
+        """The gradient of a step. With one `d_hidden` per LSTM, runs in blocks that fit in the cache."""
+        if isinstance(step.d_hidden, torch.Tensor):
+            self._backward(step)
             return
-        dtype = memory.dtype
-        gates, d_hidden = gates.to(dtype), d_hidden.to(dtype)
-        squashed = memory.sigmoid().sub_(0.5)
-        torch.mul(squashed, gates.chunk(4, -1)[3], out=hidden)
-        by_product = d_products if d_products.dtype == dtype else torch.empty_like(gates)
-        others = self._cell.derivatives(gates, (memory, squashed), before, by_product)
-        self._cell.backward(d_hidden, None, d_memory, by_product.view(*by_product.shape[:-1], 4, -1), *others)
-        d_products.copy_(by_product)
+        n_rows = max(1, _GATES_AT_ONCE // step.gates.size(-1))
+        for of_lstm in zip(*step, strict=True):
+            for rows in zip(*(part.unsqueeze(0).split(n_rows, 1) for part in of_lstm), strict=True):
+                self._backward(CellGradient(*rows))
+
+    def _backward(self, step: CellGradient) -> None:
+        dtype = step.memory.dtype
+        gates, d_hidden = step.gates.to(dtype), step.d_hidden.to(dtype)
+        squashed = step.memory.sigmoid().sub_(0.5)
+        torch.mul(squashed, self._cell.blocks(gates).o, out=step.hidden)
+        by_products = step.d_products if step.d_products.dtype == dtype else torch.empty_like(gates)
+        values = LstmValues(step.memory, squashed, step.hidden)
+        by = self._cell.derivatives(gates, values, step.before, by_products)
+        in_blocks = by_products.view(*by_products.shape[:-1], 4, -1)
+        self._cell.backward(d_hidden, None, step.d_memory, in_blocks, by)
+        step.d_products.copy_(by_products)
 
 
 def steps_on(clip: float | None, memory: torch.Tensor, dtype: torch.dtype) -> TorchSteps | FusedSteps:
     """The steps for the device of `memory`."""
-    is_gpu = STACKED_ON.get(memory.device.type) and memory.dtype == torch.float32
+    is_gpu = IS_GPU.get(memory.device.type) and memory.dtype == torch.float32
     is_fused = is_gpu and has_fused_cell(memory.device)
     return (FusedSteps if is_fused else TorchSteps)(clip, memory, dtype)

@@ -1,14 +1,11 @@
-"""The biLM's LSTM, with a projected output and clipping, and the states that are carried between batches."""
-
-from collections.abc import Sequence
+"""The parameters of the biLM's LSTM, which has a projected output and clipping."""
 
 import torch
 from torch import nn
-from torch.nn.functional import pad
 
 from elmo_tasks.bilm.options import BilmOptions
 
-__all__ = ["CarriedStates", "ProjectedLstm", "scaled_parameters"]
+__all__ = ["ProjectedLstm", "scaled_parameters"]
 
 
 class ProjectedLstm(nn.Module):
@@ -53,24 +50,3 @@ def scaled_parameters(
     kernel = torch.cat([i, f, 2.0 * g, o], -1)
     i, g, f, o = bias.chunk(4, -1)
     return kernel, torch.cat([i, f + 1.0, 2.0 * g, o], -1), 2.0 * projection
-
-
-class CarriedStates:
-    """Outputs and memories of LSTMs after a batch, with a row for each row of the largest batch so far."""
-
-    def __init__(self) -> None:
-        self._states: Sequence[torch.Tensor] | None = None
-
-    def of_rows(self, rows: torch.Tensor, zero: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """
-        The states of all rows of a batch, in the order of `rows`; new rows start at zero. The zero states, each of
-        shape `(n_lstms, n_rows, dim)`, determine the types and the device.
-        """
-        pairs = zip(self._states or zero, zero, strict=True)
-        self._states = [pad(old.to(new), (0, 0, 0, max(0, len(rows) - old.size(1)))) for old, new in pairs]
-        return [state[:, rows] for state in self._states]
-
-    def keep(self, rows: torch.Tensor, states: Sequence[torch.Tensor]) -> None:
-        """Replaces the states of these rows, without gradients."""
-        pairs = zip(self._states or (), states, strict=True)
-        self._states = [old.index_copy(1, rows, new.detach().to(old)) for old, new in pairs]

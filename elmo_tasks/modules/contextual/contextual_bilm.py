@@ -47,8 +47,6 @@ class ContextualBilm(ContextualModel):
         digits of the SHA-256 of its weight file at the training.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
-    stateful : `bool`
-        Whether a batch starts from the state of the previous one, as in AllenNLP. Use it only for comparison.
     cache_folder : `str`, optional
         The folder for the layers of sentences, which this run and later ones reuse; by default the folder in the
         environment variable `ELMO_TASKS_CACHE`, if it is set.
@@ -63,7 +61,6 @@ class ContextualBilm(ContextualModel):
         included: Optional[str] = None,
         digest: Optional[str] = None,
         requires_grad: bool = False,
-        stateful: bool = False,
         precision: Precision = "float32",
         cache_folder: Optional[str] = None,
         cache_dtype: Literal["float32", "float16"] = "float32",
@@ -77,7 +74,7 @@ class ContextualBilm(ContextualModel):
             pretrained_file = str(weights)
             self.register_load_state_dict_pre_hook(_add_included)
         try:
-            self.bilm = Bilm(BilmOptions.from_dict(options), stateful=stateful, precision=precision)
+            self.bilm = Bilm(BilmOptions.from_dict(options), precision=precision)
             if pretrained_file is not None:
                 self.bilm.load_weights(cached_path(pretrained_file))
         except (ValueError, OSError) as error:
@@ -102,7 +99,7 @@ class ContextualBilm(ContextualModel):
     def share(self) -> None:
         """Uses the biLM of a different model if it is the same one of the package, to save memory in predictions."""
         is_frozen = not any(weight.requires_grad for weight in self.bilm.parameters())
-        if self._included and is_frozen and not self.bilm.stateful and self._cached_bilm is None:
+        if self._included and is_frozen and self._cached_bilm is None:
             self.bilm = shared_bilm(self._included, self.bilm)
 
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:
@@ -118,8 +115,7 @@ class ContextualBilm(ContextualModel):
             )
         with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
             bilm = self._cached_bilm or self.bilm
-            mode = self.bilm.carried_states, torch.is_grad_enabled()
-            return self._pass.output(character_ids, weights, mode, lambda: bilm(character_ids))
+            return self._pass.output(character_ids, weights, torch.is_grad_enabled(), lambda: bilm(character_ids))
 
 
 def _add_included(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

@@ -4,8 +4,7 @@ LSTMs, GRUs and the highway LSTMs of semantic roles over packed sentences, which
 The cells have the form of `LstmCell`, which explains the factors of 2.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from allennlp.modules import Seq2SeqEncoder
@@ -13,34 +12,69 @@ from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEnco
 from allennlp.nn.util import get_dropout_mask
 from torch.nn.functional import pad
 
-from elmo_tasks.bilm.lstm.cell import Cell, LstmCell
+from elmo_tasks.bilm.lstm.cell import Cell, LstmCell, LstmDerivatives, LstmValues
 from elmo_tasks.bilm.packing import PackedBatch
 from elmo_tasks.modules.recurrent.recurrent_layer import run_layer, run_packed
 
 __all__ = ["AlternatingHighwayLstm", "GruCell", "GruEncoder", "HighwayCell", "LstmEncoder"]
 
 
+T = TypeVar("T")
+
+
+class HighwayGates(NamedTuple, Generic[T]):
+    """`LstmGates`, the highway's gate, and half of its input."""
+
+    i: T
+    f: T
+    g: T
+    o: T
+    r: T
+    x: T
+
+
 class HighwayCell(LstmCell):
     """An LSTM with half of a highway's input `x` as the last product: `h_t = r * o * q_t + (1 - r) * x`."""
 
-    scales = (1, 1, 2, 1, 1, 0.5)
+    gates = HighwayGates
+    scales = HighwayGates(i=1.0, f=1.0, g=2.0, o=1.0, r=1.0, x=0.5)
     logistic = slice(0, 5)
 
-    def forward(self, memory: torch.Tensor, *parts: torch.Tensor) -> None:
-        i, f, g, o, r, x, m, q, h = parts
-        super().forward(memory, i, f, g, o, m, q, h)
-        torch.lerp(x, h, r, out=h)
+    def forward(self, before: torch.Tensor, gates: Any, values: LstmValues) -> None:
+        super().forward(before, gates, values)
+        torch.lerp(gates.x, values.output, gates.r, out=values.output)
 
     def derivatives(
-        self, gates: torch.Tensor, kept: Sequence[torch.Tensor], before: torch.Tensor, by_product: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
-        by_memory, f = super().derivatives(gates, kept, before, by_product)
-        o, r, x = gates.split(before.size(-1), -1)[3:]
-        by_o, by_r, by_x = by_product.split(before.size(-1), -1)[3:]
-        by_o.mul_(r)
-        by_r.mul_(torch.addcmul(-x, o, kept[1]))
-        torch.sub(1.0, r, out=by_x)
-        return by_memory.mul_(r), f
+        self, gates: torch.Tensor, values: LstmValues, before: torch.Tensor, by_products: torch.Tensor
+    ) -> LstmDerivatives:
+        derivatives = super().derivatives(gates, values, before, by_products)
+        gate, by = self.blocks(gates), self.blocks(by_products)
+        by.o.mul_(gate.r)
+        by.r.mul_(torch.addcmul(-gate.x, gate.o, values.squashed))
+        torch.sub(1.0, gate.r, out=by.x)
+        derivatives.output_by_memory.mul_(gate.r)
+        return derivatives
+
+
+class GruGates(NamedTuple, Generic[T]):
+    """The blocks of the products of a GRU; `y` is the only one without the words."""
+
+    y: T
+    r: T
+    u: T
+    n: T
+
+
+class GruValues(NamedTuple):
+    """The output, which is also the memory."""
+
+    output: torch.Tensor
+
+
+class GruDerivatives(NamedTuple):
+    """At each word, of the output by the one before."""
+
+    output_by_previous: torch.Tensor
 
 
 class GruCell(Cell):
@@ -51,40 +85,40 @@ class GruCell(Cell):
         n    = s(z_n + r * y)
         h_t  = (1 - u) * n + u * h_{t-1}
 
-    Because this interpolates, no half is subtracted: it is in `h_0` and all outputs. The blocks are y, r, u, n.
+    Because this interpolates, no half is subtracted: it is in `h_0` and all outputs.
     """
 
-    scales = (2, 1, 1, 2)
+    gates = GruGates
+    values = GruValues
+    scales = GruGates(y=2.0, r=1.0, u=1.0, n=2.0)
     logistic = slice(1, 3)
-    n_kept = 1
     start = 0.5
 
-    def forward(self, memory: torch.Tensor, *parts: torch.Tensor) -> None:
-        y, r, u, n, h = parts
-        torch.lerp(n.addcmul_(r, y).sigmoid_(), memory, u, out=h)
+    def forward(self, before: torch.Tensor, gates: Any, values: GruValues) -> None:
+        torch.lerp(gates.n.addcmul_(gates.r, gates.y).sigmoid_(), before, gates.u, out=values.output)
 
     def derivatives(
-        self, gates: torch.Tensor, kept: Sequence[torch.Tensor], before: torch.Tensor, by_product: torch.Tensor
-    ) -> tuple[torch.Tensor, ...]:
-        y, r, u, n = gates.chunk(4, -1)
-        by_y, by_r, by_u, by_n = by_product.chunk(4, -1)
-        torch.addcmul(n, n, n, value=-1.0, out=by_n).addcmul_(by_n, u, value=-1.0)
-        torch.mul(by_n, r, out=by_y)
-        torch.addcmul(by_n, by_n, r, value=-1.0, out=by_r).mul_(y).mul_(r)
-        torch.addcmul(u, u, u, value=-1.0, out=by_u).mul_(before - n)
-        return (u,)
+        self, gates: torch.Tensor, values: GruValues, before: torch.Tensor, by_products: torch.Tensor
+    ) -> GruDerivatives:
+        y, r, u, n = self.blocks(gates)
+        by = self.blocks(by_products)
+        torch.addcmul(n, n, n, value=-1.0, out=by.n).addcmul_(by.n, u, value=-1.0)
+        torch.mul(by.n, r, out=by.y)
+        torch.addcmul(by.n, by.n, r, value=-1.0, out=by.r).mul_(y).mul_(r)
+        torch.addcmul(u, u, u, value=-1.0, out=by.u).mul_(before - n)
+        return GruDerivatives(u)
 
     def backward(
         self,
         d_output: torch.Tensor,
         d_previous: torch.Tensor | None,
         d_memory: torch.Tensor,
-        by_product: torch.Tensor,
-        *derivatives: torch.Tensor,
+        by_products: torch.Tensor,
+        by: GruDerivatives,
     ) -> None:
-        by_product.mul_(d_output.unsqueeze(-2))
+        by_products.mul_(d_output.unsqueeze(-2))
         if d_previous is not None:
-            d_previous.addcmul_(d_output, derivatives[0])
+            d_previous.addcmul_(d_output, by.output_by_previous)
 
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):

@@ -7,8 +7,8 @@ import torch
 
 from elmo_tasks.bilm.kernels import fused_cell
 from elmo_tasks.bilm.kernels.fused_cell import FusedSteps, has_fused_cell
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
-from elmo_tasks.bilm.lstm.cell import TorchSteps
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
+from elmo_tasks.bilm.lstm.cell import CellGradient, Saved, TorchSteps
 from tests.bilm.helpers import plain_layers, plain_of, random_bilm
 from tests.devices import DEVICES
 
@@ -41,17 +41,17 @@ class TestFusedSteps:
             steps, after = steps_class(clip, before, dtype), before.clone()
             # The rows of a step are views of larger tensors.
             gates, memories = torch.zeros_like(z), torch.zeros_like(after)
-            hidden = steps.forward(z[:, :3], after[:, :3], gates[:, 1:4], memories[:, 1:4]).clone()
+            hidden = steps.forward(z[:, :3], after[:, :3], Saved(gates[:, 1:4], memories[:, 1:4])).clone()
             d_products, again = torch.zeros_like(z), torch.zeros_like(after, dtype=dtype)
-            kept = gates[:, 1:4], memories[:, 1:4], before[:, :3]
-            steps.backward(*kept, d_h, d_m[:, :3], d_products[:, 2:], again[:, 2:])
+            saved = gates[:, 1:4], memories[:, 1:4], before[:, :3]
+            steps.backward(CellGradient(*saved, d_h, d_m[:, :3], d_products[:, 2:], again[:, 2:]))
             results.append([hidden, after, gates, memories, d_products, again, d_m])
         for ours, theirs in zip(*results, strict=True):
             tolerance = 2e-6 if dtype == torch.float32 else 0.03
             torch.testing.assert_close(ours.cpu(), theirs, rtol=tolerance, atol=tolerance)
 
     def test_a_bilm_has_the_layers_and_gradients_of_the_plain_one(self, device, monkeypatch):
-        monkeypatch.setitem(STACKED_ON, "cpu", True)
+        monkeypatch.setitem(IS_GPU, "cpu", True)
         monkeypatch.setattr("elmo_tasks.bilm.lstm.cell.has_fused_cell", lambda _: True)
         bilm = random_bilm().requires_grad_()
         plain = plain_of(bilm).double()

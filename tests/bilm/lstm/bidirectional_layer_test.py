@@ -20,24 +20,23 @@ def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
 
 
 def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0):
-    """For each LSTM, sentences from long to short; and outputs and memories before each sentence."""
+    """For each LSTM, sentences from long to short."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    (cell_dim, projection_dim), n_sentences = lstms[0].projection.shape, len(lengths)
-    sentences = [[draw(length, projection_dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
-    return sentences, (draw(len(lstms), n_sentences, projection_dim), draw(len(lstms), n_sentences, cell_dim))
+    dim = lstms[0].projection.size(1)
+    return [[draw(length, dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
 
 
-def run_lstms(lstms: list[ProjectedLstm], sentences, initial):
-    """For each LSTM, the outputs per sentence, and the memories after them."""
+def run_lstms(lstms: list[ProjectedLstm], sentences):
+    """For each LSTM, the outputs per sentence."""
     packed = [pack_sequence(some) for some in sentences]
     inputs = torch.stack([each.data for each in packed])
     batch_sizes = packed[0].batch_sizes.tolist()
-    outputs, memories = BidirectionalLayer(lstms)(inputs, batch_sizes, initial)
-    return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs], memories
+    outputs = BidirectionalLayer(lstms)(inputs, batch_sizes)
+    return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs]
 
 
 CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
@@ -58,41 +57,34 @@ class TestBidirectionalLayer:
         kwargs = dict(zip(("cell_dim", "projection_dim"), dims, strict=True))
         clips = dict(cell_clip=cell_clip, projection_clip=projection_clip)
         lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
-        sentences, initial = random_inputs(lstms, lengths, seed)
+        sentences = random_inputs(lstms, lengths, seed)
         with torch.set_grad_enabled(with_gradients):
-            outputs, memories = run_lstms(lstms, sentences, initial)
+            outputs = run_lstms(lstms, sentences)
         assert outputs[0][0].requires_grad == with_gradients
         for index, lstm in enumerate(lstms):
             plain = Lstm(BilmOptions(**kwargs, **clips)).double()
             plain.load_state_dict(lstm.state_dict())
             for row, sentence in enumerate(sentences[index]):
-                expected, (_, memory) = plain(sentence, tuple(part[index, row] for part in initial))
-                pairs = (outputs[index][row], memories[index, row]), (expected, memory)
-                torch.testing.assert_close(*pairs, rtol=0, atol=1e-12)
+                torch.testing.assert_close(outputs[index][row], plain(sentence)[0], rtol=0, atol=1e-12)
 
-    @pytest.mark.parametrize("clips", [(0.3, None), (None, 0.3), (0.3, 0.3)])
-    def test_clips_take_effect(self, clips):
-        lstm = random_lstm(std=3.0, cell_clip=clips[0], projection_clip=clips[1])
-        sentences, initial = random_inputs([lstm], [6, 4])
-        (outputs,), memory = run_lstms([lstm], sentences, initial)
-        # The first step reads an initial state beyond the clip, but its outputs are clipped.
-        for clip, values in zip(clips, (memory, torch.cat(outputs)), strict=True):
-            assert (values.abs().max().item() == 0.3) == (clip is not None)
+    def test_the_clip_takes_effect(self):
+        lstm = random_lstm(std=3.0, projection_clip=0.3)
+        (outputs,) = run_lstms([lstm], random_inputs([lstm], [6, 4]))
+        assert torch.cat(outputs).abs().max().item() == 0.3
 
     @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
     def test_gradients_are_right(self, clips):
         lstms = [random_lstm(0, **clips), random_lstm(1, **clips)]
-        sentences, initial = random_inputs(lstms, [3, 3, 1])
-        packed = [pack_sequence(some) for some in sentences]
+        packed = [pack_sequence(some) for some in random_inputs(lstms, [3, 3, 1])]
         joint = BidirectionalLayer(lstms)
         parameters = [parameter for lstm in lstms for parameter in lstm.parameters()]
 
-        def run(inputs, *tensors):
+        def run(inputs, *_):
             # The other tensors are the parameters of the LSTMs, which gradcheck changes in place.
-            return joint(inputs, packed[0].batch_sizes.tolist(), tensors[:2])
+            return joint(inputs, packed[0].batch_sizes.tolist())
 
-        leaves = [t.detach().clone().requires_grad_() for t in (torch.stack([p.data for p in packed]), *initial)]
-        assert torch.autograd.gradcheck(run, [*leaves, *parameters])
+        inputs = torch.stack([each.data for each in packed]).requires_grad_()
+        assert torch.autograd.gradcheck(run, [inputs, *parameters])
 
     def test_weights_that_change_are_read_again(self):
         lstm = random_lstm().requires_grad_(False)
@@ -101,7 +93,7 @@ class TestBidirectionalLayer:
 
         def is_fresh() -> bool:
             new = BidirectionalLayer([lstm])
-            outputs = [each(inputs.to(lstm.kernel.dtype), [2, 1], new.zero_state(2))[0] for each in (joint, new)]
+            outputs = [each(inputs.to(lstm.kernel.dtype), [2, 1]) for each in (joint, new)]
             return torch.equal(*outputs)
 
         assert is_fresh()

@@ -3,12 +3,12 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.bilm.kernels.packed_linear import STACKED_ON
+from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
 from elmo_tasks.bilm.lstm import bidirectional_layer, cell
-from elmo_tasks.bilm.lstm.bidirectional_layer import ProjectedLstmFunction
+from elmo_tasks.bilm.lstm.bidirectional_layer import Clips, ProjectedLstmFunction
 
 BATCH_SIZES = [3, 3, 2, 1]
-CLIPS = 0.4, 0.4
+CLIPS = Clips(0.4, 0.4)
 
 
 def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
@@ -19,8 +19,6 @@ def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
         "kernel": (2, 4, 12),
         "bias": (2, 12),
         "projection": (2, 3, 2),
-        "output": (2, BATCH_SIZES[0], 2),
-        "memory": (2, BATCH_SIZES[0], 3),
     }
     return {
         name: torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_() for name, shape in shapes.items()
@@ -33,30 +31,28 @@ def apply(given: dict[str, torch.Tensor]) -> Any:
 
 class TestProjectedLstmFunction:
     @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
-    def test_one_of_the_two_outputs_may_go_unused(self, rows_at_once, monkeypatch):
+    def test_gradients_in_spans_of_any_size(self, rows_at_once, monkeypatch):
         monkeypatch.setitem(bidirectional_layer._GRADIENT_ROWS_AT_ONCE, "cpu", rows_at_once)
         monkeypatch.setattr(cell, "_GATES_AT_ONCE", 12 * rows_at_once)
-        for part in range(2):
-            assert torch.autograd.gradcheck(
-                lambda *each, part=part: ProjectedLstmFunction.apply(*each, BATCH_SIZES, CLIPS)[part],
-                tuple(tensors().values()),
-            )
+        assert torch.autograd.gradcheck(
+            lambda *each: ProjectedLstmFunction.apply(*each, BATCH_SIZES, CLIPS), tuple(tensors().values())
+        )
 
     def test_stacked_products_equal_a_list_of_products(self, monkeypatch):
         results = []
         for is_stacked in (False, True):
-            monkeypatch.setitem(STACKED_ON, "cpu", is_stacked)
+            monkeypatch.setitem(IS_GPU, "cpu", is_stacked)
             given = tensors()
-            outputs, memory = apply(given)
-            (outputs.square().sum() + memory.sum()).backward()
-            results.append([outputs, memory, *(tensor.grad for tensor in given.values())])
+            outputs = apply(given)
+            outputs.square().sum().backward()
+            results.append([outputs, *(tensor.grad for tensor in given.values())])
         torch.testing.assert_close(*results, rtol=0, atol=1e-14)
 
     def test_autocast_does_not_change_backward(self):
         gradients = []
         for enabled in (False, True):
             given = tensors(torch.float32)
-            loss = apply(given)[0].square().sum()
+            loss = apply(given).square().sum()
             with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
                 loss.backward()
             gradients.append([tensor.grad for tensor in given.values()])

@@ -28,9 +28,8 @@ MODELS = {
 }
 
 
-def read(folder: Path, *, stateful: bool = False) -> Bilm:
-    bilm = Bilm.from_files(folder / "config.json", folder / "encoder.pkl", stateful=stateful)
-    return bilm.requires_grad_(False)
+def read(folder: Path) -> Bilm:
+    return Bilm.from_files(folder / "config.json", folder / "encoder.pkl").requires_grad_(False)
 
 
 def layers_of(bilm: Bilm, sentences: list[list[str]]) -> list[np.ndarray]:
@@ -79,24 +78,6 @@ class TestLayers:
             expected = outputs[f"alone.{row:02}.layers"]
             np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
-
-    def test_outputs_with_carried_states_equal_the_original_ones(self):
-        folder = REFERENCE / "efml"
-        content = json.loads((folder / "sentences.json").read_text())
-        sentences, outputs = content["sentences"], np.load(folder / "outputs.npz")
-        # The original sorts the sentences of a call by length.
-        all_rows = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
-        calls = {
-            "again": [all_rows, all_rows],
-            "calls": [[row] for row in range(len(sentences))],
-            "fives": content["fives_batches"],
-        }
-        for kind, batches in calls.items():
-            bilm, found = read(folder / "model", stateful=True), {}
-            for rows in batches:
-                found.update(zip(rows, layers_of(bilm, [sentences[row] for row in rows]), strict=True))
-            for row, layers in found.items():
-                np.testing.assert_allclose(layers, outputs[f"{kind}.{row:02}.layers"], rtol=0, atol=2e-5)
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     def test_a_model_is_read_as_it_was_written(self, bilm, tmp_path, name):

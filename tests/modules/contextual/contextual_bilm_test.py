@@ -48,9 +48,8 @@ class TestContextualBilm:
         with pytest.raises(ConfigurationError, match=f"small-open 0123, got {digest}"):
             ContextualBilm(options, included="small-open", digest="0123")
 
-    @pytest.mark.parametrize("stateful", [False, True])
-    def test_two_places_of_a_trained_bilm_share_a_pass(self, pretrained, batch, count_passes, stateful):
-        trained, other = (pretrained(requires_grad=True, stateful=stateful).train() for _ in range(2))
+    def test_two_places_of_a_trained_bilm_share_a_pass(self, pretrained, batch, count_passes):
+        trained, other = (pretrained(requires_grad=True).train() for _ in range(2))
         passes = count_passes(trained)
         for step in range(1, 3):
             for bilm, batches in ((trained, (batch, batch)), (other, (batch,))):
@@ -70,12 +69,6 @@ class TestContextualBilm:
             ids = batch.clone()
             assert torch.equal(bilm(ids).layers[-1], expected)
             assert torch.equal(bilm(ids).layers[-1], expected)
-
-    def test_a_stateful_bilm_continues_where_it_stopped(self, pretrained, batch):
-        bilm, stateless = pretrained(stateful=True), pretrained()
-        again = batch.clone()
-        assert torch.equal(bilm(batch).layers[-1], stateless(batch).layers[-1])
-        assert not torch.equal(bilm(again).layers[-1], stateless(again).layers[-1])
 
     def test_weights_may_come_from_the_state_of_a_larger_module(self, pretrained, batch):
         larger = torch.nn.ModuleDict({"a": torch.nn.ModuleDict({"bilm": pretrained(pretrained_file=None)})})
