@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -165,25 +165,15 @@ class _Loss(torch.autograd.Function):
             rows = slice(start, start + n_rows)
             # Shape: (n_rows, n_words), in place until the end of the block.
             logits = to_logits(low_hidden[rows]).to(bias.dtype).add_(bias)
-            # Shape: (n_rows, 1), each
-            target, target_logit = targets[rows].unsqueeze(1), target_logits[rows].unsqueeze(1)
-            column = target.clamp_min(0)
-            logits.scatter_(1, column, logits.gather(1, column).masked_fill_(target >= 0, -torch.inf))
-            largest = torch.maximum(logits.amax(1, keepdim=True), target_logit)
-            exponentials, target_exponential = logits.sub_(largest).exp_(), (target_logit - largest).exp_()
-            total = exponentials.sum(1, keepdim=True) + target_exponential
-            losses[rows] = (total.log() + largest - target_logit).squeeze(1)
-            d_target_logits[rows] = (target_exponential / total - 1.0).squeeze(1)
+            _exclude(logits, targets[rows])
+            losses[rows], likely = _losses_of(logits, target_logits[rows])
+            d_target_logits[rows] = (likely.of_target / likely.total - 1.0).squeeze(1)
             # The probabilities are the exponentials divided by their total, and dividing the rows of dim units is less
             # work than those of n_words.
-            low_exponentials = exponentials.to(dtype)
-            d_hidden[rows] = to_hidden(low_exponentials).to(hidden.dtype).div_(total)
-            shares = hidden[rows].div(total).to(dtype)
-            if dtype == d_weight.dtype:
-                d_weight.addmm_(low_exponentials.t(), shares)
-            else:
-                d_weight += low_exponentials.t() @ shares
-            d_bias.addmv_(exponentials.t(), total.reciprocal().squeeze(1))
+            low_exponentials = likely.of_words.to(dtype)
+            d_hidden[rows] = to_hidden(low_exponentials).to(hidden.dtype).div_(likely.total)
+            _add_product(d_weight, low_exponentials.t(), hidden[rows].div(likely.total).to(dtype))
+            d_bias.addmv_(likely.of_words.t(), likely.total.reciprocal().squeeze(1))
         ctx.save_for_backward(d_hidden, d_weight, d_bias, d_target_logits)
         return losses.sum()
 
@@ -191,6 +181,41 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_loss: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return *(gradient * d_loss for gradient in ctx.saved_tensors), None, None
+
+
+class _Likelihoods(NamedTuple):
+    """Up to a factor for each row. Shape: `(n_rows, n_words)` of the words, and `(n_rows, 1)`."""
+
+    of_words: torch.Tensor
+    of_target: torch.Tensor
+    total: torch.Tensor
+
+
+def _exclude(logits: torch.Tensor, targets: torch.Tensor) -> None:
+    """Sets the logits in the columns of the targets to minus infinity."""
+    # Shape: (n_rows, 1)
+    targets = targets.unsqueeze(1)
+    columns = targets.clamp_min(0)
+    logits.scatter_(1, columns, logits.gather(1, columns).masked_fill_(targets >= 0, -torch.inf))
+
+
+def _losses_of(logits: torch.Tensor, target_logits: torch.Tensor) -> tuple[torch.Tensor, _Likelihoods]:
+    """The loss of each row of a block of logits, which become the likelihoods in place."""
+    # Shape: (n_rows, 1)
+    target_logits = target_logits.unsqueeze(1)
+    largest = torch.maximum(logits.amax(1, keepdim=True), target_logits)
+    of_words, of_target = logits.sub_(largest).exp_(), (target_logits - largest).exp_()
+    total = of_words.sum(1, keepdim=True) + of_target
+    losses = (total.log() + largest - target_logits).squeeze(1)
+    return losses, _Likelihoods(of_words, of_target, total)
+
+
+def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
+    """`total += left @ right`, in one pass over the total if it has the type of the product."""
+    if left.dtype == total.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
