@@ -185,7 +185,8 @@ class ProjectedLstmFunction(torch.autograd.Function):
     def backward(ctx: Any, d_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         # The forward pass determined the types, so autocast must not change them here.
         with torch.autocast(d_outputs.device.type, enabled=False):
-            return *_backward(*ctx.saved_tensors, *ctx.settings, d_outputs), None, None
+            batch_sizes, clips = ctx.settings
+            return *_backward(*ctx.saved_tensors, batch_sizes=batch_sizes, clips=clips, d_outputs=d_outputs), None, None
 
 
 class _StepBack(NamedTuple):
@@ -210,6 +211,7 @@ def _backward(
     outputs: torch.Tensor,
     gates: torch.Tensor,
     memories: torch.Tensor,
+    *,
     batch_sizes: Sequence[int],
     clips: Clips,
     d_outputs: torch.Tensor,

@@ -160,12 +160,12 @@ def _steps_back(
     return list(map(_StepBack, *(tensor.split(sizes, 1) for tensor in tensors), of_cell))
 
 
-def _run_back(
-    cell: Cell, steps: list[_StepBack], state_weight: torch.Tensor, dropout_mask: torch.Tensor | None
-) -> None:
+def _run_back(cell: Any, steps: list[_StepBack], state_weight: torch.Tensor, dropout_mask: torch.Tensor | None) -> None:
     """Fills the gradients of the products, from the last step to the first."""
+    if not steps:
+        return
     # One row per sentence, zero until its last word.
-    d_memory = torch.zeros_like(steps[0].d_output) if steps else None
+    d_memory = torch.zeros_like(steps[0].d_output)
     for step, before in zip(reversed(steps), [*reversed(steps[:-1]), None], strict=True):
         n_now = step.d_output.size(1)
         d_previous = None if before is None else _first_rows(before.d_output, n_now)
