@@ -13,7 +13,7 @@ from elmo_tasks.bilm.kernels.precision import Precision
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList, warn_of_unknown
 from elmo_tasks.bilm.weights import read_softmax
-from elmo_tasks.vectors.batching import chunks, computed
+from elmo_tasks.vectors.batching import chunks, compute_by_length
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -57,7 +57,7 @@ class LanguageModel:
         """Scores sentences in their order. At most about 32,000 words are read ahead."""
         for chunk in chunks(sentences, _BATCH_WORDS // 4):
             scores: dict[int, SentenceLikelihood] = {}
-            for rows, of_rows in computed(partial(self._score, chunk), chunk, _BATCH_WORDS, "a batch"):
+            for rows, of_rows in compute_by_length(partial(self._score, chunk), chunk, _BATCH_WORDS, "a batch"):
                 scores.update(zip(rows, of_rows, strict=True))
             yield from (scores[row] for row in range(len(chunk)))
 

@@ -17,7 +17,7 @@ from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.data import SpacyBlankTokenizer
 from elmo_tasks.predictors.interpretation import InterpretablePredictor, texts_of
 from elmo_tasks.predictors.task import Task, tokens_of
-from elmo_tasks.vectors.batching import computed
+from elmo_tasks.vectors.batching import compute_by_length
 
 __all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop"]
 
@@ -118,7 +118,7 @@ class JsonLinesPredictor(Task, InterpretablePredictor):
                 raise CancelledError("stopped before the last result")
             return predict([instances[with_words[number]] for number in batch])
 
-        for batch, outputs in computed(predicted, longest, self._batch_words, "batch_words"):
+        for batch, outputs in compute_by_length(predicted, longest, self._batch_words, "batch_words"):
             for row, output in zip((with_words[number] for number in batch), outputs, strict=True):
                 finished[row] = self.finish(instances[row], output)
         for instance, prediction in zip(instances, finished, strict=True):

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-__all__ = ["batches_by_length", "chunks", "computed", "embed_groups", "one_ahead"]
+__all__ = ["batches_by_length", "chunks", "compute_by_length", "embed_groups", "in_order", "one_ahead"]
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -45,7 +45,7 @@ def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator
         first += n_rows
 
 
-def computed(
+def compute_by_length(
     compute: Callable[[list[int]], _Item], sentences: Sequence[Sized], batch_tokens: int, option: str
 ) -> Iterator[tuple[list[int], _Item]]:
     """
@@ -76,6 +76,17 @@ def one_ahead(items: Iterable[_Item]) -> Iterator[_Item]:
         if len(held) > 1:
             yield held.popleft()
     yield from held
+
+
+def in_order(numbered: Iterable[tuple[int, _Item]]) -> Iterator[_Item]:
+    """Items with the numbers 0, 1, ... in any order: each as soon as it and all before it have come."""
+    waiting: dict[int, _Item] = {}
+    n_done = 0
+    for number, item in numbered:
+        waiting[number] = item
+        while n_done in waiting:
+            yield waiting.pop(n_done)
+            n_done += 1
 
 
 def embed_groups(

@@ -1,6 +1,7 @@
 """ELMo without AllenNLP: sentences in, arrays out."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -17,7 +18,7 @@ from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
 from elmo_tasks.text.sentences import Document, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
-from elmo_tasks.vectors.batching import chunks, computed, embed_groups, one_ahead
+from elmo_tasks.vectors.batching import chunks, compute_by_length, embed_groups, in_order, one_ahead
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool, pooled_words
 from elmo_tasks.vectors.pretrained import pretrained_files
@@ -266,27 +267,26 @@ class Elmo:
         as_numpy: bool,
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
-        words = map(self._words, sentences)
-
-        def begun() -> Iterator[tuple[list[Any], list[int], Callable[[], list[Any]]]]:
-            for chunk in chunks(words, batch_tokens):
-                begin = partial(self._begin, chunk, selection=selection, as_numpy=as_numpy)
-                found: list[Any] = [None] * len(chunk)
-                for rows, finish in computed(begin, chunk, batch_tokens, "batch_tokens"):
-                    yield found, rows, finish
-
-        # On a GPU, the next batch is prepared before the results of this one are waited for.
-        is_cuda = next(self.bilm.parameters()).is_cuda
+        batches = self._batches(map(self._words, sentences), selection, batch_tokens, as_numpy)
+        if next(self.bilm.parameters()).is_cuda:
+            # The next batch is prepared before the results of this one are waited for.
+            batches = one_ahead(batches)
+        numbered = chain.from_iterable(zip(numbers, batch.arrays(), strict=True) for numbers, batch in batches)
         with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
-            n_done = 0
-            for found, rows, finish in one_ahead(begun()) if is_cuda else begun():
-                for row, array in zip(rows, finish(), strict=True):
-                    found[row] = array
-                bar.update(len(rows))
-                n_done += len(rows)
-                if n_done == len(found):
-                    n_done = 0
-                    yield from found
+            for array in in_order(numbered):
+                bar.update()
+                yield array
+
+    def _batches(
+        self, sentences: Iterable[list[str]], selection: LayerSelection, batch_tokens: int, as_numpy: bool
+    ) -> Iterator[tuple[list[int], "_BatchVectors"]]:
+        """The numbers of the sentences of each batch, and their vectors, which may not have arrived yet."""
+        first = 0
+        for chunk in chunks(sentences, batch_tokens):
+            compute = partial(self._vectors, chunk, selection=selection, as_numpy=as_numpy)
+            for rows, vectors in compute_by_length(compute, chunk, batch_tokens, "batch_tokens"):
+                yield [first + row for row in rows], vectors
+            first += len(chunk)
 
     def _words(self, sentence: Sentence) -> list[str]:
         words, boundaries = words_of(sentence, self._tokenizer), self.bilm.word_rows.boundaries
@@ -296,28 +296,38 @@ class Elmo:
 
     # Not on the generator, which would switch gradients off for its caller.
     @torch.no_grad()
-    def _begin(
+    def _vectors(
         self, chunk: list[list[str]], rows: list[int], selection: LayerSelection, as_numpy: bool
-    ) -> Callable[[], list[Any]]:
-        """Starts to compute a batch of a chunk; the result waits for its vectors."""
+    ) -> "_BatchVectors":
         sentences = [chunk[row] for row in rows]
         vectors = selection(self._layers_of(sentences)).float()
         stream = torch.cuda.current_stream(vectors.device) if vectors.is_cuda else None
         if as_numpy:
             # From a GPU to pinned memory, before the kernels of the next batch.
             vectors = vectors.to("cpu", non_blocking=stream is not None)
-        copied = None if stream is None else stream.record_event()
+        lengths = list(map(len, sentences)) if selection.pool is None else None
+        return _BatchVectors(vectors, lengths, as_numpy, None if stream is None else stream.record_event())
 
-        def finish() -> list[Any]:
-            if copied is not None:
-                copied.synchronize()
-            arrays: list[Any] = list(vectors.numpy() if as_numpy else vectors)
-            if selection.pool is None:
-                arrays = [array[..., : len(words), :] for array, words in zip(arrays, sentences, strict=True)]
-            # Copies, because a view would keep its whole batch in memory.
-            return [array.copy() if as_numpy else array.clone() for array in arrays]
 
-        return finish
+@dataclass(frozen=True)
+class _BatchVectors:
+    """The vectors of a batch, of shape `(batch_size, ..., dim)`, which a GPU may still compute and copy."""
+
+    vectors: torch.Tensor
+    lengths: list[int] | None
+    """Words of each sentence, unless they were pooled."""
+    as_numpy: bool
+    arrived: torch.cuda.Event | None
+
+    def arrays(self) -> list[Any]:
+        """The vectors of each sentence, once they have arrived."""
+        if self.arrived is not None:
+            self.arrived.synchronize()
+        arrays: list[Any] = list(self.vectors.numpy() if self.as_numpy else self.vectors)
+        if self.lengths is not None:
+            arrays = [array[..., :n_words, :] for array, n_words in zip(arrays, self.lengths, strict=True)]
+        # Copies, because a view would keep its whole batch in memory.
+        return [array.copy() if self.as_numpy else array.clone() for array in arrays]
 
 
 def _listed(texts: Iterable[Any]) -> Iterable[Any]:

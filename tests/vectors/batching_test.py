@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.vectors.batching import batches_by_length, chunks, computed, one_ahead
+from elmo_tasks.vectors.batching import batches_by_length, chunks, compute_by_length, in_order, one_ahead
 
 SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_size=60)
 
@@ -30,6 +30,16 @@ class TestOneAhead:
         assert [(item, len(made)) for item in items] == [(0, 2), (1, 3), (2, 4), (3, 4)]
 
 
+class TestInOrder:
+    @given(st.permutations(range(8)))
+    def test_an_item_comes_once_all_before_it_have_come(self, numbers):
+        made = []
+        items = in_order(made.append(number) or (number, number) for number in numbers)
+        found = [(item, set(made)) for item in items]
+        assert [item for item, _ in found] == list(range(8))
+        assert all(set(range(item + 1)) <= before for item, before in found)
+
+
 class TestBatchesByLength:
     @given(SENTENCES, st.integers(1, 40))
     def test_each_sentence_is_in_one_batch_that_is_not_too_large(self, sentences, batch_tokens):
@@ -46,7 +56,7 @@ class TestBatchesByLength:
         assert list(batches_by_length(sentences, 15)) == [[4], [1], [2, 3, 0]]
 
 
-class TestComputed:
+class TestComputeByLength:
     @given(SENTENCES, st.integers(1, 40), st.integers(1, 4))
     def test_a_batch_that_does_not_fit_is_halved(self, sentences, batch_tokens, most):
         def compute(rows):
@@ -54,9 +64,9 @@ class TestComputed:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
             return [len(sentences[row]) for row in rows]
 
-        found = list(computed(compute, sentences, batch_tokens, "batch_tokens"))
-        in_order = [row for rows in batches_by_length(sentences, batch_tokens) for row in rows]
-        assert [row for rows, _ in found for row in rows] == in_order
+        found = list(compute_by_length(compute, sentences, batch_tokens, "batch_tokens"))
+        expected = [row for rows in batches_by_length(sentences, batch_tokens) for row in rows]
+        assert [row for rows, _ in found for row in rows] == expected
         for rows, lengths in found:
             assert len(rows) <= most and lengths == [len(sentences[row]) for row in rows]
 
@@ -67,4 +77,4 @@ class TestComputed:
 
         message = "^a sentence of 7,000 words, which batch_words .* Tried to allocate 9.00 GiB, GPU 0 .* 79.10 GiB$"
         with pytest.raises(torch.OutOfMemoryError, match=message):
-            list(computed(compute, [["w"] * 7000, ["w"]], 8192, "batch_words"))
+            list(compute_by_length(compute, [["w"] * 7000, ["w"]], 8192, "batch_words"))
