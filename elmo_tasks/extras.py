@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from elmo_tasks.version import RELEASE, __version__
 
-__all__ = ["needs"]
+__all__ = ["check_installed", "needs"]
 
 _ALLENNLP = (
     f"pip install 'elmo_tasks[allennlp]' {RELEASE}/allennlp_today-{__version__}-py3-none-any.whl, then pip install "
@@ -25,3 +26,9 @@ def needs(extra: str) -> Iterator[None]:
             remedy = _ALLENNLP if str(error.name).startswith("allennlp") else f"pip install 'elmo_tasks[{extra}]'"
             error.msg = f"{error.name} is not installed: {remedy}"
         raise
+
+
+def check_installed(module: str, extra: str) -> None:
+    """Raises an error that names the extra if a module is missing: before hours of work, not after."""
+    with needs(extra):
+        import_module(module)

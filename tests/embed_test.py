@@ -163,7 +163,7 @@ def test_a_second_job_with_the_same_output_is_refused(text, tmp_path, elmo, monk
 
 @pytest.mark.parametrize(
     ("changed", "names"),
-    [({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"), ({"tokenize": "de"}, "tokenize was"), ("a\n", "text was")],
+    [({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"), ({"tokenize": "de"}, "tokenize was"), ("a\n", "corpus was")],
 )
 def test_parts_of_a_different_job_are_refused_by_name(text, tmp_path, elmo, monkeypatch, changed, names):
     output = tmp_path / "out.h5"

@@ -1,6 +1,8 @@
 """A missing library is an error that says what to install."""
 
+import io
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,8 @@ from typing import Any
 import pytest
 
 import elmo_tasks
-from elmo_tasks.annotate.documents import Corpus
 from elmo_tasks.annotate.outputs import OUTPUTS, Annotations
+from elmo_tasks.corpus import Corpus
 from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.jobs import Job, PartsOutput
 from elmo_tasks.text import words_of_text
@@ -23,10 +25,23 @@ def embedded(folder: Path) -> None:
     embed_file(folder / "a.txt", folder / "a.parquet", EmbedOptions(bilm=str(TINY_BILM)))
 
 
+def table(folder: Path, content: bytes) -> Corpus:
+    (folder / "table").write_bytes(content)
+    return Corpus(folder / "table")
+
+
+def workbook() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    return file.getvalue()
+
+
 DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
     ("pyarrow", "parquet", embedded),
     ("pyarrow", "parquet", lambda folder: OUTPUTS[".parquet"].write(Annotations([], {}, ""), folder)),
-    ("pyarrow.parquet", "parquet", lambda folder: Corpus(folder / "a.parquet", ("text",)).survey()),
+    ("pyarrow.parquet", "parquet", lambda folder: table(folder, b"PAR1").survey()),
+    ("openpyxl", "tables", lambda folder: table(folder, workbook()).survey()),
     (
         "ray",
         "ray",

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_tasks.annotate.documents import FORMATS, Corpus, Document
 from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, column_names
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
@@ -50,8 +50,8 @@ def annotate_file(
     tasks
         Models as in `TrainedTask`, which all have the same inputs, and different names.
     corpus
-        Lines of text; JSON lines, JSON, CSV, TSV or Parquet; or a folder, which has one text per file, or only tables
-        of one format. Files may be compressed (`.gz`, `.xz`, `.bz2`). See `text_of_file` for the offsets in a file.
+        Lines of text; JSON lines, JSON, CSV, TSV, XLSX or Parquet; or a folder, which has one text per file, or only
+        tables of one format. Files may be compressed (`.gz`, `.xz`, `.bz2`). See `text_of_file` for offsets in a file.
     output
         See `OUTPUTS`. JSON lines and Parquet have, for each text, its name as `document`, the columns that are
         kept, and the result of each task.
@@ -69,9 +69,11 @@ def annotate_file(
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
     loaded = TrainedTask.by_name(tasks, language=language, device=device)
-    source = Corpus(Path(corpus), _inputs_of(loaded), _names(text_column), id_column, _names(keep), glob, input_format)
+    source = Corpus(
+        Path(corpus), _inputs_of(loaded), column_names(text_column), id_column, column_names(keep), glob, input_format
+    )
     n_texts, kept = source.survey()
-    _check_output(ending, loaded, kept)
+    _check_output(ending, loaded, set(kept))
     digests = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "format": _FORMAT, "tasks": digests}
     settings |= source.settings()
@@ -129,23 +131,14 @@ def _write_output(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("task", nargs="+", help="names of models (ner, srl, coref, ...), archives, or folders of runs")
-    add("corpus", help="lines of text, .jsonl, .json, .csv, .tsv, .parquet, or a folder; plain, .gz, .xz or .bz2")
+    add("corpus", help="lines of text, .jsonl, .json, .csv, .tsv, .xlsx, .parquet, or a folder; .gz, .xz, .bz2")
     add("output", help=f"a name that ends with {', '.join(OUTPUTS)} (a folder for brat)")
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
-    text_columns = "columns with the texts (default: text, or both names of a pair)"
-    add("--text-column", default=(), metavar="NAME,...", help=text_columns)
-    add("--id-column", metavar="NAME", help="column with the names of the texts (default: id, else numbers)")
-    add("--keep", default=(), metavar="NAME,...", help="columns to copy to the output; 'all': all others")
-    add("--glob", default="*", help="the files of a folder, such as '*.txt' (default: all but hidden ones)")
-    add("--input-format", choices=FORMATS, help="text: a text per line (default: by the name of the file)")
+    add_corpus_arguments(parser)
     add("--include-package", action="append", default=[], metavar="PACKAGE", help="with classes of your own tasks")
     part_texts = "texts per part; an interrupted job loses only the parts in progress (default: 200)"
     add("--part-texts", type=at_least_one, default=200, help=part_texts)
     add_job_arguments(parser)
-
-
-def _names(columns: str | Sequence[str]) -> list[str]:
-    return [name.strip() for name in columns.split(",")] if isinstance(columns, str) else [*columns]
 
 
 def annotate(arguments: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,24 @@ from elmo_tasks.text.lines import numbered_lines
 __all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names the file."""
+def read_json(path: str | os.PathLike[str], of_pairs: Callable[[Any], Any] | None = None) -> Any:
+    """
+    The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names the file.
+    `of_pairs` makes an object of its keys and values.
+    """
     text = "\n".join(line for _, line in numbered_lines(path))
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=of_pairs)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON: {os.fspath(path)}: {error}") from None
 
 
-def json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(path: str | os.PathLike[str], of_pairs: Callable[[Any], Any] | None = None) -> Iterator[tuple[int, Any]]:
     """The objects in a file with one JSON object per line, each with its line number. Blank lines are ignored."""
     for number, line in numbered_lines(path):
         if line.strip():
             try:
-                content = json.loads(line)
+                content = json.loads(line, object_pairs_hook=of_pairs)
             except (ValueError, RecursionError):
                 content = None
             if not isinstance(content, dict):

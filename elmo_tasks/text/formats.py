@@ -1,8 +1,8 @@
-"""Sentences from files: lines of text, CoNLL-U, FASTA and columns. A file in a different format is an error."""
+"""What a file is, and the sentences in files: lines of text, CoNLL-U, FASTA and columns."""
 
-import json
 import logging
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain, groupby, islice
@@ -11,122 +11,133 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from elmo_tasks.extras import needs
-from elmo_tasks.text.lines import located, numbered_lines
+from elmo_tasks.text.lines import COMPRESSED, decoded, located, numbered_lines, opened
 from elmo_tasks.text.words import BOUNDARIES, as_words
 
-__all__ = ["columns_of", "conllu_sentences", "corpus_words", "line_blocks", "lines_in", "text_sentences"]
-__all__ += ["warn_if_untokenised"]
+__all__ = ["columns_of", "conllu_sentences", "corpus_words", "format_of", "line_blocks", "lines_in"]
+__all__ += ["text_sentences", "warn_if_untokenised", "without_boundaries"]
 
 logger = logging.getLogger(__name__)
 
 _Line = TypeVar("_Line", bound=str | list[str])
 
-# How a file in each format begins; the last four are recognised by their columns or their names.
-_FORMATS = {
-    "JSON": r'\{\s*("|$)|\[\s*([{"]|$)|\[\[',
-    "FASTA": r">\S.*\n[A-Za-z*-]+$",
+# Of a file, `format_of` reads only so many bytes.
+_START = 4096
+_FIRST_BYTES = {
+    b"PAR1": "parquet",
+    b"%PDF-": "PDF",
+    b"\x89HDF\r\n\x1a\n": "HDF5",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"\x1f\x8b": "gzip without the suffix .gz",
+    b"BZh91AY&SY": "bzip2 without the suffix .bz2",
+    b"\xfd7zXZ\0": "xz without the suffix .xz",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a document of Office 97 (.doc, .xls)",
+    b"{\\rtf": "RTF",
+    b"ARROW1": "Arrow",
+    b"SQLite format 3\0": "SQLite",
+}
+# A file in a zip archive, and what has it.
+_MEMBERS = {"xl/workbook.xml": "xlsx", "word/document.xml": "Word (.docx)", "content.xml": "OpenDocument"}
+_SUFFIXES = {
+    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
+    **{f".{name}": name for name in ("json", "csv", "tsv", "xlsx", "parquet")},
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".xmi", ".tei"), "markup"),
+    ".conllu": "CoNLL-U",
+    ".ann": "annotations of brat",
+}
+# How a text in each format begins, after white space.
+_BEGINNINGS = {
+    "json": r'\{\s*"[^"\n]*"\s*:|\[\s*([\[{]\s*)?"',
     "markup": r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)",
-    "trees": r"\(\S* ?\(\S+ \S",
+    "FASTA": r">\S.*\n[A-Za-z*-]+\s",
     "CoNLL-2012": r"#begin document",
-    # Two words, or one with the ten columns of CoNLL-U.
-    "numbered columns": r"(#.*\n)*(1(-\d+)?\t.*\n[12]\t|\d[\d.-]*(\t[^\t\n]+){9}$)",
-    "WebAnno TSV": r"#FORMAT=WebAnno|(#.*\n)*\d+-\d+\t\d+-\d+\t",
-    "words with language codes": r"([a-z-]{2,}):\S+\t\S+(\n\1:.*){4}",
-    "words with tags": r"-DOCSTART-",
-    "a table": r"(?!)",
-    "an archive": r"(?!)",
+    "CoNLL-2003": r"-DOCSTART-",
+    "WebAnno TSV": r"#FORMAT=WebAnno",
 }
-# Formats that are recognised by a suffix. The columns of CSV cannot be told from the commas of a text.
-_SUFFIXES = {".csv": "a table", ".tar": "an archive", ".tgz": "an archive", ".zip": "an archive"}
-# What each command can do with a file in a different format. The readers of the tasks share a row.
-_REMEDIES = {
-    "annotate": {
-        "JSON": "--input-format jsonl reads JSON lines",
-        "a table": "--input-format tsv or csv reads it by its header",
-        "": "extract the texts first; --input-format text reads each line as a text",
-    },
-    "text": {
-        "FASTA": "`--tokenize letters` reads it",
-        "numbered columns": "a file that ends with .conllu is read as CoNLL-U",
-        "a table": "write the column of its texts to a file: `cut -f1` keeps the first",
-        "": "extract the text first",
-    },
-    "tasks": {
-        "JSON": "`allennlp predict` reads JSON lines, without --use-dataset-reader",
-        "trees": "the reader elmo_sst reads them",
-        "CoNLL-2012": "the readers elmo_srl and elmo_coref read it",
-        "numbered columns": "`cut -f2,3` keeps the words and tags of GermEval",
-        "WebAnno TSV": "export it from WebAnno or INCEpTION as CoNLL 2002, which the reader elmo_ner reads",
-        "words with language codes": "`sed 's/^[a-z-]*://'` removes the codes",
-        "words with tags": "the reader elmo_ner reads them",
-        "": "convert it first",
-    },
-}
-# The remedy for any other format, by what is wanted. OntoGUM's, for example, has no sentences.
-_REMEDIES_OF = {
-    "CoNLL-2012": "write its words in the columns of docs/tasks/coref.md, an empty line after each sentence"
-}
-_REMEDIES["embed"] = _REMEDIES["text"] | {"": "extract the text first; --input-format text reads it as it is"}
+_TEXTS = "write its texts to a file, one per line"
 _TAG = re.compile(r"[-_*O]|[BIELSU]-\S+|\S*\*\)*")
 
 
-def lines_in(
-    path: str | PathLike[str], wanted: str, *formats: str, command: str = "tasks"
-) -> Iterator[tuple[int, str]]:
-    """`numbered_lines` of a file that does not look like any of `_FORMATS`, or like one of `formats`."""
-    named = [_SUFFIXES[suffix.lower()] for suffix in Path(path).suffixes if suffix.lower() in _SUFFIXES]
-    lines = numbered_lines(path)
-    first = [] if named else list(islice(lines, 50))
-    found = named[0] if named else _format_of([line for _, line in first if line.strip()])
-    if found is not None and found not in formats:
-        remedies = {"an archive": "unpack it first"} | _REMEDIES[command]
-        remedy = _REMEDIES_OF.get(wanted, remedies.get(found, remedies[""]))
-        raise ValueError(f"expected {wanted}, got what looks like {found} ({remedy}): {path}")
-    return chain(first, lines)
+def format_of(path: str | PathLike[str]) -> str:
+    """
+    What a file is: `"text"`, or a name in the tables above. The first bytes of binary files decide, then the suffix,
+    then how a text begins.
+    """
+    # A pipe can be read only once.
+    if not Path(path).is_file():
+        return "text"
+    with opened(path) as file:
+        start = file.read(_START)
+        if start.startswith(b"PK\x03\x04"):
+            return _format_of_zip(file)
+    binary = (name for first, name in _FIRST_BYTES.items() if start.startswith(first))
+    if (found := next(binary, "a tar archive" if start[257:262] == b"ustar" else None)) is not None:
+        return found
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in COMPRESSED]
+    if suffixes and suffixes[-1] in _SUFFIXES:
+        return _SUFFIXES[suffixes[-1]]
+    text = decoded(start).replace("\r\n", "\n").replace("\r", "\n").lstrip()
+    if "\0" in text:
+        return "binary data"
+    # The last line may be cut.
+    lines = text.split("\n")[: -1 if len(start) == _START else None]
+    known = (name for name, pattern in _BEGINNINGS.items() if re.match(pattern, text))
+    return next(known, None) or _columns_in([line for line in lines if line.strip() and line[0] != "#"])
 
 
-def _format_of(rows: list[str]) -> str | None:
-    text = "\n".join(rows)
-    for name, pattern in _FORMATS.items():
-        if re.match(pattern, text, re.MULTILINE) and (name != "JSON" or _is_json(rows)):
-            return name
-    cells = list(map(columns_of, rows))
-    if len(rows) > 2 and all(len(row) > 1 and _TAG.fullmatch(row[-1]) for row in cells):
-        return "words with tags"
-    n_tabs = {row.count("\t") for row in rows}
-    return "a table" if len(rows) > 1 and len(n_tabs) == 1 and n_tabs != {0} else None
-
-
-def _is_json(rows: list[str]) -> bool:
-    """Whether the first line is JSON, or begins a value that continues in the next line."""
+def _format_of_zip(file: Any) -> str:
     try:
-        json.loads(rows[0])
-    except json.JSONDecodeError as error:
-        return error.pos >= len(rows[0].rstrip())
-    return True
+        members = set(zipfile.ZipFile(file).namelist())
+    except (zipfile.BadZipFile, ValueError, OSError):
+        members = set()
+    return next((name for member, name in _MEMBERS.items() if member in members), "a zip archive")
+
+
+def _columns_in(rows: list[str]) -> str:
+    """Whether lines have columns: numbered, as many tabs in each line, or a tag at each end."""
+    if rows and re.match(r"\d[\d.-]*\t", rows[0]):
+        return "CoNLL-U" if rows[0].count("\t") == 9 else "numbered columns"
+    n_tabs = {row.count("\t") for row in rows}
+    have_tags = len(rows) > 2 and all(len(row) > 1 and _TAG.fullmatch(row[-1]) for row in map(columns_of, rows))
+    return "columns" if have_tags or (len(rows) > 1 and len(n_tabs) == 1 and n_tabs != {0}) else "text"
+
+
+def lines_in(
+    path: str | PathLike[str], wanted: str, *formats: str, hint: str = "convert it first"
+) -> Iterator[tuple[int, str]]:
+    """`numbered_lines` of a text, or of a file in one of `formats`."""
+    if (found := format_of(path)) not in {"text", *formats}:
+        raise ValueError(f"expected {wanted}, got {found} ({hint}): {path}")
+    return numbered_lines(path)
 
 
 def text_sentences(
-    path: str | PathLike[str], *, letters: bool = False, is_text: bool = False, command: str = "text"
+    path: str | PathLike[str], *, letters: bool = False, is_text: bool = False
 ) -> Iterator[tuple[int, str | list[str]]]:
     """
     The sentences of a text, each with the number of its first line: the lines of a file; the words of each sentence of
-    CoNLL-U, if the name has the suffix `.conllu`; or the `letters` of each line, or of each record in FASTA. A file
-    that looks like a different format is an error, except with `is_text`.
+    CoNLL-U; or the `letters` of each line, or of each record in FASTA. A file in a different format is an error,
+    except with `is_text`.
     """
-    if ".conllu" in Path(path).suffixes and not is_text:
+    if not is_text and format_of(path) == "CoNLL-U":
         for number, words in conllu_sentences(path):
             with located(path, number):
                 yield number, corpus_words([word["form"] for word in words])
     elif letters:
-        yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA", command=command))
+        yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA", hint=_TEXTS))
     else:
-        lines = numbered_lines(path) if is_text else lines_in(path, "one sentence per line", command=command)
-        for number, line in lines:
-            # The biLM adds the boundaries, so it would read two of each.
-            if "S>" in line and not BOUNDARIES.isdisjoint(line.split()):
-                raise ValueError(f"expected text without <S> and </S>, got {line[:60]!r}: {path}, line {number}")
-            yield number, line
+        for number, line in numbered_lines(path) if is_text else lines_in(path, "one sentence per line", hint=_TEXTS):
+            with located(path, number):
+                yield number, without_boundaries(line)
+
+
+def without_boundaries(line: str) -> str:
+    """The same line, or an error if it has boundaries: the biLM adds them, so it would read two of each."""
+    if "S>" in line and not BOUNDARIES.isdisjoint(line.split()):
+        raise ValueError(f"expected text without <S> and </S>, got {line[:60]!r}")
+    return line
 
 
 def corpus_words(words: Iterable[Any]) -> list[str]:
@@ -164,7 +175,7 @@ def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]
 
     # Columns that are kept as text, because parsing them would take half of the time.
     unparsed = dict.fromkeys(("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column])
-    for block in line_blocks(lines_in(path, "CoNLL-U", "numbered columns", "words with tags", "a table")):
+    for block in line_blocks(lines_in(path, "CoNLL-U", "CoNLL-U", "numbered columns", "columns", "tsv")):
         number = block[0][0]
         with located(path, number):
             for sentence in conllu.parse("\n".join(line for _, line in block), field_parsers=unparsed):

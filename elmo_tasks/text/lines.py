@@ -12,9 +12,11 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-__all__ = ["lines_in_utf8", "located", "numbered_lines", "opened", "text_of_file"]
+__all__ = ["COMPRESSED", "decoded", "lines_in_utf8", "located", "numbered_lines", "opened", "text_of_file"]
 
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+COMPRESSED = frozenset(_DECOMPRESSORS)
+"""Suffixes of files that `opened` decompresses."""
 
 
 @contextmanager
@@ -56,12 +58,17 @@ def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
 def _encoding_of(start: bytes) -> str:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    # Without a byte order mark, half of the bytes of Latin script in UTF-16 are zero.
-    for first, encoding in enumerate(("utf-16-be", "utf-16-le")):
-        half = start[first:1000:2]
-        if 2 * half.count(0) > len(half):
+    # Without a byte order mark, half of the bytes of Latin script in UTF-16 are zero. In a binary file, both are.
+    halves = start[:1000:2], start[1:1000:2]
+    for half, other, encoding in zip(halves, halves[::-1], ("utf-16-be", "utf-16-le"), strict=True):
+        if 2 * half.count(0) > len(half) and 0 not in other:
             return encoding
     return "utf-8"
+
+
+def decoded(start: bytes) -> str:
+    """The first bytes of a file as text, with U+FFFD for other bytes."""
+    return start.decode(_encoding_of(start), "replace").removeprefix("\ufeff")
 
 
 def numbered_lines(path: str | PathLike[str], *, keep_ends: bool = False) -> Iterator[tuple[int, str]]:

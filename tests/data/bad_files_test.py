@@ -93,7 +93,6 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, reader: type[DatasetRea
         (SstReader, '{"text": "It is good", "label": 4}\n', "(3 It works)"),
         (SstReader, "(3 (2 It) (4 works)\n", "(3 It works)"),
         (CorefReader, "# begin document GUM_x\n1\tAnn\t(0)\n2\tsang\t_\n# end document\n", "docs/tasks/coref.md"),
-        (CorefReader, "# begin document GUM_x\n0\tAnn\t(0)\n1\tsang\t_\n# end document\n", "word in the fourth column"),
         (CorefReader, "# newdoc id = GUM_x\n" + WORD.format(1, "Ann"), "docs/tasks/coref.md"),
         (SrlReader, WORD.format(1, "Ann") + WORD.format(2, "sang"), "docs/tasks/coref.md"),
         (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "CoNLL 2002"),

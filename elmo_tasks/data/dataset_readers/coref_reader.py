@@ -97,7 +97,7 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
     # The word and the speaker of each line of a sentence; the number and the last column of each line.
     sentences: list[list[tuple[str, str]]] = []
     cells: list[tuple[int, str]] = []
-    for number, line in lines_in(path, "CoNLL-2012", "CoNLL-2012", "words with tags", "a table"):
+    for number, line in lines_in(path, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"):
         if begin is not None and line.startswith("#end document"):
             sentences = [rows for rows in sentences if rows]
             yield CorefDocument(

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 _Sentence = tuple[list[str], list[str] | None]
 
+_HINT = "convert it first, for example by `cut -f2,3` or an export as CoNLL 2002"
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 # What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks (`# sent_id = 7`).
 _COMMENT = re.compile(r"-DOCSTART-|# (id|\w+ =)\s")
@@ -58,7 +59,7 @@ class NerReader(TaskReader):
 
     def _columns(self, path: str) -> Iterator[tuple[int, _Sentence]]:
         n_columns = 0
-        lines = lines_in(path, "one word per line, with its tag", "words with tags", "a table")
+        lines = lines_in(path, "one word per line, with its tag", "columns", "tsv", "CoNLL-2003", hint=_HINT)
         for block in line_blocks(lines, _is_break):
             words, tags = [], []
             is_first = not n_columns
@@ -109,6 +110,7 @@ def _check_words(words: list[str], n_columns: int) -> None:
         "numbers": len(words) > 1 and words == [str(number) for number in range(1, 1 + len(words))],
         "tags": any(word != "O" for word in words) and all(map(_TAG.fullmatch, words)),
         "the name of a document (CoNLL-2012)": n_columns > 9 and len(words) > 2 and len(set(words)) == 1,
+        "words with language codes (WikiANN)": all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
         "words joined to their tags": all(re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words),
     }
     for kind, is_found in kinds.items():

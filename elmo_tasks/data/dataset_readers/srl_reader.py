@@ -74,7 +74,7 @@ class SrlReader(TaskReader):
 def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
     """The sentences with columns of predicates in a file, or in the files of a folder: each with the file's path."""
     for file in sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]:
-        lines = lines_in(file, "CoNLL-2012", "CoNLL-2012", "words with tags", "a table")
+        lines = lines_in(file, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md")
         for block in line_blocks(lines, lambda line: not line.strip() or line.startswith("#")):
             rows = [(number, columns_of(line)) for number, line in block]
             n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))

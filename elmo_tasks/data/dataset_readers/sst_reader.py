@@ -37,7 +37,7 @@ class SstReader(TaskReader):
         self._min_phrase_length = min_phrase_length
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[list[Token], str | None]]]:
-        lines = numbered_lines(path) if self.reads_gold else lines_in(path, "one tree per line", "trees")
+        lines = numbered_lines(path) if self.reads_gold else lines_in(path, "one tree per line")
         for number, line in lines:
             if not line.strip():
                 continue

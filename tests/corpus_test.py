@@ -3,12 +3,14 @@
 import csv
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
-from elmo_tasks.annotate.documents import Corpus, Document
+from elmo_tasks.corpus import Corpus, Document, column_names
 
 PAIR = ("premise", "hypothesis")
 LINES = "".join(json.dumps({"id": f"p{n}", "text": text}) + "\n" for n, text in enumerate(["Ann sang.", "No."]))
@@ -52,6 +54,35 @@ CORPORA: dict[str, tuple[dict[str, str | bytes], dict[str, Any], list[Any]]] = {
         {"text_columns": ["title"], "keep": ["all"]},
         [("7", "One", "Ann, 3,\nsang."), ("2", "Two", "No.")],
     ),
+    "quotation marks of a text": (
+        {"a.tsv": 'id\ttext\n1\t"Tim Cook spoke first.\n2\tAnn left.\n3\tAnn said so."\n'},
+        {},
+        [("1", '"Tim Cook spoke first.'), ("2", "Ann left."), ("3", 'Ann said so."')],
+    ),
+    "quotation marks of CSV": (
+        {"a.tsv": 'id\ttext\n1\t"a\n""b"""\n'},
+        {"input_format": "csv"},
+        [("1", 'a\n"b"')],
+    ),
+    "NA is a text": ({"a.csv": "text\nNA\nnull\n"}, {}, [("1", "NA"), ("2", "null")]),
+    "a delimiter in a name": ({"a.csv": '"title, long";text\na;b\n'}, {"keep": ["all"]}, [("1", "b", "a")]),
+    "a delimiter of Excel": ({"a.csv": "sep=;\r\nid;text\r\n1;a,b\r\n"}, {}, [("1", "a,b")]),
+    "names with spaces": ({"a.csv": "Id, Text,n \n7,a,1\n"}, {"keep": ["N"]}, [("7", "a", "1")]),
+    "the index of pandas": ({"a.csv": ",text\n0,a\n1,b\n"}, {"keep": ["all"]}, [("1", "a"), ("2", "b")]),
+    "commas at the end": ({"a.csv": "id,text\n7,a,,\n\n8,b\n"}, {}, [("7", "a"), ("8", "b")]),
+    "a repeated column that is not used": ({"a.csv": "a,text,a\n1,b,2\n"}, {}, [("1", "b")]),
+    "JSON of any name": ({"a.txt": '[{"text": "Ann"}]'}, {}, [("1", "Ann")]),
+    "NaN": ({"a.jsonl": '{"text": NaN, "id": NaN, "n": [NaN, 1]}'}, {"keep": ["n"]}, [("1", "", [None, 1])]),
+    "words": (
+        {"a.jsonl": '{"text": ["New York", "."]}\n{"text": "a b"}'},
+        {"of_sentences": True},
+        [("1", ["New York", "."]), ("2", "a b")],
+    ),
+    "lines of files": (
+        {"a.txt": "a\nb\n", "b.txt": "c"},
+        {"of_sentences": True},
+        [("a.txt:1", "a"), ("a.txt:2", "b"), ("b.txt:1", "c")],
+    ),
     "pairs": ({"a.csv": "b,a\n1,2\n"}, {"inputs": PAIR, "text_columns": ["a", "b"]}, [("1", "2", "1")]),
 }
 
@@ -80,7 +111,7 @@ def test_columns_of_parquet_are_kept(corpus, tmp_path):
     rows = [{"text": "Ann", "year": 1999}, {"text": None, "year": None}]
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
     found = Corpus(tmp_path / "a.parquet", ("text",), keep=["year"])
-    assert found.survey() == (2, {"year"})
+    assert found.survey() == (2, {"year": "int64"})
     assert list(found.documents()) == [Document("1", ("Ann",), {"year": 1999}), Document("2", ("",), {"year": None})]
 
 
@@ -92,7 +123,7 @@ def test_a_long_cell_is_read(corpus):
 
 def test_a_repeated_name_is_logged(corpus, caplog):
     content = '{"id": 3, "text": "a"}\n{"id": "3", "text": "b"}\n{"id": 4, "text": "c"}'
-    assert corpus({"a.jsonl": content}, {}).survey() == (3, set())
+    assert corpus({"a.jsonl": content}, {}).survey() == (3, {})
     assert "1 names are repeated, such as '3'" in caplog.text
 
 
@@ -106,17 +137,86 @@ def test_a_repeated_name_is_logged(corpus, caplog):
         ),
         ({"a.csv": "title,text\n1,2\n"}, {"keep": ["year"]}, "expected one of the columns title, text, got 'year'"),
         ({"a.csv": "title,text\n1,2,3\n"}, {}, "expected 2 columns, .* got 3: .*a.csv, line 2"),
-        ({"a.tsv": 'text\n"a" b\n'}, {}, "a.tsv, line 2"),
-        ({"a.jsonl": '{"text": 1}\n'}, {}, r"expected texts as text, got \[1\]: .*a.jsonl, text 1"),
-        ({"a.txt": "a\n"}, {"inputs": PAIR}, "expected texts as premise and hypothesis, .*a.txt, text 1"),
-        ({"a.txt": "a", "a.ann": "T1"}, {}, "expected files of one kind, got 1 .ann, 1 .txt: .*--glob"),
+        ({"a.csv": 'text\n"a" b\n'}, {}, "a.csv, line 2"),
+        ({"a.csv": 'id,text\n1,"a\nb"\n2,c,"d\ne"\n'}, {}, "expected 2 columns, .* got 3: .*a.csv, line 4"),
+        ({"a.csv": 'text\n"a\nb'}, {}, "a.csv, line 2"),
+        ({"a.csv": "id,text,text\n1,a,b\n"}, {}, "expected one column 'text', got several: .*a.csv, text 1"),
+        ({"a.jsonl": '{"text": "a", "text": "b"}\n'}, {}, "expected one column 'text', got several"),
+        ({"a.csv": "id,a,text,a\n1,a,b,c\n"}, {"keep": ["all"]}, "expected one column 'a', got several"),
+        ({"a.csv": "id,texts\n1,a\n"}, {}, "expected texts as text, got the columns id, texts; did you mean 'texts'"),
+        ({"a.json": "[" * 100_000}, {}, "expected JSON: .*a.json"),
+        ({"a.jsonl": "[" * 100_000}, {}, "expected a JSON object in each line, .*a.jsonl, line 1"),
+        ({"a.jsonl": '{"text": 1}\n'}, {}, r"expected texts as text, got 1: .*a.jsonl, text 1"),
+        ({"a.txt": "a\n"}, {"inputs": PAIR}, "expected texts as premise, .*a.txt, text 1"),
+        ({"a.csv": "b,a\n1,2\n"}, {"inputs": PAIR, "text_columns": ["a"]}, "a column for each of premise, hypothesis"),
+        ({"a.txt": "a", "a.ann": "T1"}, {}, "expected files of one kind, got 1 annotations of brat, 1 .txt: .*--glob"),
+        ({"a.xmi": "a", "b.xmi": "b"}, {}, "expected texts or a table, got markup .*: .*a.xmi"),
+        ({"a.txt": "<html>", "b.txt": "<html>"}, {}, "expected texts or a table, got markup .*: .*a.txt"),
+        ({"a.conllu": "a", "b.conllu": "b"}, {}, "expected texts or a table, got CoNLL-U .*: .*a.conllu"),
+        ({"a.txt": b"PK\3\4", "b.txt": b"PK\3\4"}, {}, "expected texts or a table, got a zip archive .*: .*a.txt"),
+        ({"a.xlsx": "text\nAnn\n"}, {}, "File is not a zip file.*a.xlsx, workbook"),
+        ({"a.parquet": b"PAR1"}, {}, ".*a.parquet, Parquet"),
         ({"a.txt": "a", "b.jsonl": LINES}, {}, "expected files of one kind, got 1 .txt, 1 jsonl"),
         ({"a.txt": ""}, {}, "expected texts, got none"),
         ({"a.txt": "a", "b.txt": "b"}, {"glob": "*.md"}, "expected texts, got none"),
-        ({"a.txt": '[{"text": "a"}]\n'}, {}, "looks like JSON .--input-format jsonl"),
-        ({"a.tar.gz": b"a"}, {}, "looks like an archive .unpack it first"),
+        ({"a.pdf": b"%PDF-1.7"}, {}, "expected texts or a table, got PDF .*: .*a.pdf"),
+        ({"a.txt": "id\ttext\n1\ta\n"}, {}, "got columns .*--input-format text"),
     ],
 )
 def test_an_error_names_what_exists(corpus, files, arguments, message):
     with pytest.raises(ValueError, match=message):
         corpus(files, dict(arguments)).survey()
+
+
+def test_a_spreadsheet_is_read(tmp_path, caplog):
+    workbook = openpyxl.Workbook()
+    rows = [["id", "text", "day", None], [None] * 4, [7, "a_x000D_\nb", date(2026, 1, 2), None], [None, 12, None, None]]
+    for row in rows:
+        workbook.active.append(row)
+    workbook.create_sheet("empty")
+    workbook.save(tmp_path / "a.xlsx")
+    found = Corpus(tmp_path / "a.xlsx", keep=["day"])
+    assert found.survey() == (2, {"day": "string"})
+    assert list(found.documents()) == [
+        Document("7", ("a\r\nb",), {"day": "2026-01-02 00:00:00"}),
+        Document("2", ("12",), {"day": None}),
+    ]
+    assert not caplog.text
+    workbook["empty"].append(["text"])
+    workbook.save(tmp_path / "b.csv")
+    assert Corpus(tmp_path / "b.csv").survey() == (2, {})
+    assert "reads the first sheet, 'Sheet', not 'empty'" in caplog.text
+
+
+def test_two_columns_of_parquet_with_one_name_are_an_error(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="expected one column 'text', got several"):
+        Corpus(tmp_path / "a.parquet").survey()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", None], "string"),
+        ([None], "string"),
+        ([True, None], "boolean"),
+        ([1, 2], "int64"),
+        ([1, 2.5], "double"),
+        ([2**63], "json"),
+        ([1, "a"], "json"),
+        ([[[0, 8, "PER"]]], "json"),
+        ([{}], "json"),
+    ],
+)
+def test_a_kept_column_has_one_type_in_all_rows(tmp_path, values, kind):
+    rows = [json.dumps({"text": "a", "n": value}) for value in values]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    assert Corpus(tmp_path / "a.jsonl", keep=["n"]).survey()[1] == {"n": kind}
+
+
+@pytest.mark.parametrize(
+    ("option", "names"), [("a, b", ["a", "b"]), ('"a, b",c', ["a, b", "c"]), (["a, b"], ["a, b"]), ("", []), ((), [])]
+)
+def test_names_of_columns_are_separated_by_commas(option, names):
+    assert column_names(option) == names
