@@ -29,10 +29,10 @@ Text = str | list[str]
 
 
 class Document(NamedTuple):
-    """The name of a document, its text for each input of the tasks, and the columns to keep, as JSON."""
+    """The name of a document, its text (`Text`) for each input of the tasks, and the columns to keep, as JSON."""
 
     name: str
-    texts: tuple[Text, ...]
+    texts: tuple[Any, ...]
     kept: dict[str, Any]
 
 
@@ -77,9 +77,10 @@ class Corpus:
         if self.input_format is not None:
             return self.input_format
         formats = {file: format_of(file) for file in self.files}
-        kinds = Counter(_suffix(file) if kind == "text" else kind for file, kind in formats.items())
-        if len(kinds) > 1:
-            counts = ", ".join(f"{count} {kind or 'without suffix'}" for kind, count in kinds.items())
+        kinds = {file: _suffix(file) if kind == "text" else kind for file, kind in formats.items()}
+        if len(examples := {kind: file.name for file, kind in kinds.items()}) > 1:
+            n_of_kind = Counter(kinds.values()).items()
+            counts = ", ".join(f"{n} {kind or 'without suffix'} ({examples[kind]})" for kind, n in n_of_kind)
             hint = "choose with --glob '*.txt', or read all as texts with --input-format text"
             raise ValueError(f"expected files of one kind, got {counts}: {hint}: {self.path}")
         kind = next(iter(formats.values()), "text")
@@ -165,7 +166,7 @@ class Corpus:
         if name is None:
             near = get_close_matches(column, row, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"expected texts as {column}, got the columns {', '.join(row)}{hint}")
+            raise ValueError(f"expected texts as {' and '.join(self.columns)}, got the columns {', '.join(row)}{hint}")
         text = row[name]
         # A missing value, which some programs write as NaN, is an empty text.
         if text is None or text != text:
