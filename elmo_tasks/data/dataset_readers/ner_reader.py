@@ -110,7 +110,8 @@ def _check_words(words: list[str], n_columns: int) -> None:
         "numbers": len(words) > 1 and words == [str(number) for number in range(1, 1 + len(words))],
         "tags": any(word != "O" for word in words) and all(map(_TAG.fullmatch, words)),
         "the name of a document (CoNLL-2012)": n_columns > 9 and len(words) > 2 and len(set(words)) == 1,
-        "words with language codes (WikiANN)": all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
+        "words with language codes (WikiANN)": len(words) > 2
+        and all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
         "words joined to their tags": all(re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words),
     }
     for kind, is_found in kinds.items():
