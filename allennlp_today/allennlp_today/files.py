@@ -1,4 +1,7 @@
-"""Files: written whole, read line by line, unpacked from archives; and locks of folders."""
+"""
+Files: written whole, read line by line, unpacked from archives; and locks. `elmo_tasks.files.archives` has copies of
+`unpack` and `compare_checksums`, because neither package needs the other one.
+"""
 
 import gzip
 import os
@@ -9,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -99,7 +103,7 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def unpack(archive: str, folder: Path) -> None:
+def unpack(archive: str | PathLike[str], folder: Path) -> None:
     """
     Unpacks a zip or tar file of folders and files, which may be untrusted. A `ValueError` names a file that is damaged,
     or has anything else in it.

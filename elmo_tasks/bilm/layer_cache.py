@@ -1,8 +1,8 @@
 """
-A cache on disk for the layers of sentences, which later runs read.
+The layers of sentences, which a frozen biLM computes once and which are read later: by other runs from one SQLite file
+(`LayerCache`), by the other models of a process from memory (`LayerMemory`).
 
-A frozen biLM computes the same layers for a sentence in every epoch and run. `LayerCache` stores them in one SQLite
-file; `CachedBilm` computes only the sentences that are not in the file.
+`CachedBilm` computes only the sentences that are not in such a store.
 """
 
 import hashlib
@@ -10,9 +10,12 @@ import logging
 import os
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 import torch
@@ -23,7 +26,7 @@ from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.bilm.weights import weights_digest
 
-__all__ = ["CachedBilm", "LayerCache"]
+__all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore", "shared_bilm"]
 
 logger = logging.getLogger(__name__)
 
@@ -37,11 +40,28 @@ _USED_BYTES = """
 _DELETE_OLDEST = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers ORDER BY rowid LIMIT 100)"
 
 
-class LayerCache:
+class LayerStore(ABC):
+    """The layers of sentences by keys, which depend on everything that the layers depend on. Threads may share it."""
+
+    dtype: np.dtype
+
+    @abstractmethod
+    def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
+        """
+        Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its target, and returns
+        which sentences were found. Targets have the type of the store: torch converts a whole batch of float16 much
+        faster later.
+        """
+
+    @abstractmethod
+    def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
+        """Stores the layers of sentences; the shapes and the type are as in `read`."""
+
+
+class LayerCache(LayerStore):
     """
-    Stores layers by a sentence's word ids and a digest of the model. Processes and threads may share the file. Values
-    have no checksums. If SQLite fails (disk full, read-only, damaged file, a lock held for 20 seconds), the cache logs
-    one warning and turns itself off.
+    Stores layers in a file, which processes and threads may share. Values have no checksums. If SQLite fails (disk
+    full, read-only, damaged file, a lock held for 20 seconds), the cache logs one warning and turns itself off.
 
     # Parameters
 
@@ -73,33 +93,25 @@ class LayerCache:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _of_thread=threading.local())
 
-    def read(self, model: bytes, sentences: Sequence[np.ndarray], targets: Sequence[np.ndarray]) -> list[bool]:
-        """
-        Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its target, and returns
-        which sentences were found. `model` is a digest of at most 64 bytes; `sentences` are ids, of shape
-        `(n_words, width)`. Targets have the cache's type: torch converts a whole batch of float16 much faster later.
-        """
-        found = [False] * len(sentences)
+    def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
+        found = [False] * len(keys)
         if self._is_off:
             return found
         query = "SELECT value FROM layers WHERE key = ?"
         try:
             database = self._database()
-            for row, (sentence, target) in enumerate(zip(sentences, targets, strict=True)):
-                if stored := database.execute(query, (self._key(model, sentence),)).fetchone():
+            for row, (key, target) in enumerate(zip(keys, targets, strict=True)):
+                if stored := database.execute(query, (self._key(key),)).fetchone():
                     target[...] = np.frombuffer(stored[0], self.dtype).reshape(target.shape)
                     found[row] = True
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
         return found
 
-    def write(self, model: bytes, sentences: Sequence[np.ndarray], layers: Sequence[np.ndarray]) -> None:
-        """Stores the layers of sentences, in the cache's type; the shapes are as in `read`."""
+    def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
         if self._is_off:
             return
-        rows = [
-            (self._key(model, sentence), array.tobytes()) for sentence, array in zip(sentences, layers, strict=True)
-        ]
+        rows = [(self._key(key), array.tobytes()) for key, array in zip(keys, layers, strict=True)]
         n_bytes = sum(len(value) for _, value in rows)
         try:
             with (database := self._database()):
@@ -110,9 +122,9 @@ class LayerCache:
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
 
-    def _key(self, model: bytes, sentence: np.ndarray) -> bytes:
-        words = sentence.astype(np.int32).tobytes()
-        return hashlib.blake2b(words, key=model, person=self.dtype.name.encode(), digest_size=32).digest()
+    def _key(self, key: bytes) -> bytes:
+        # Stores of both types may share a file.
+        return key + self.dtype.name.encode()
 
     def _database(self) -> sqlite3.Connection:
         process, connection = getattr(self._of_thread, "connection", (None, None))
@@ -134,22 +146,96 @@ class LayerCache:
         logger.warning("the layer cache %s is off for the rest of this process: %s", self.folder, error)
 
 
+class LayerMemory(LayerStore):
+    """
+    Keeps layers in memory. A copy, pickled or in a forked process, starts empty.
+
+    # Parameters
+
+    max_bytes
+        The largest size of the layers.
+    keeps_first
+        What is kept if it is full: the sentences that were used last, or, for data that are read in each epoch, the
+        first ones.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, max_bytes: float, *, keeps_first: bool = False) -> None:
+        self._max_bytes, self._keeps_first = max_bytes, keeps_first
+        self._n_bytes = 0
+        # From the sentence that was used longest ago to the last one, if these are kept.
+        self._arrays: dict[bytes, np.ndarray] = {}
+        self._lock = threading.Lock()
+        _MEMORIES.add(self)
+
+    def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
+        with self._lock:
+            arrays = [self._arrays.get(key) for key in keys]
+            if not self._keeps_first:
+                for key in keys:
+                    if key in self._arrays:
+                        self._arrays[key] = self._arrays.pop(key)
+        for array, target in zip(arrays, targets, strict=True):
+            if array is not None:
+                target[...] = array
+        return [array is not None for array in arrays]
+
+    def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
+        # Copies, which nobody else changes.
+        copies = [np.array(array) for array in layers]
+        with self._lock:
+            for key, array in zip(keys, copies, strict=True):
+                is_full = self._n_bytes + _size(array) > self._max_bytes
+                if key not in self._arrays and not (self._keeps_first and is_full):
+                    self._arrays[key] = array
+                    self._n_bytes += _size(array)
+            while self._n_bytes > self._max_bytes:
+                self._n_bytes -= _size(self._arrays.pop(next(iter(self._arrays))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _memory, (self._max_bytes, self._keeps_first)
+
+
+_MEMORIES: WeakSet[LayerMemory] = WeakSet()
+
+
+def _memory(max_bytes: float, keeps_first: bool) -> LayerMemory:
+    return LayerMemory(max_bytes, keeps_first=keeps_first)
+
+
+def _size(array: np.ndarray) -> int:
+    # With the key and the objects.
+    return array.nbytes + 400
+
+
+def _empty_memories() -> None:
+    """In a forked process, where a lock may be held by a thread that it does not have."""
+    for memory in list(_MEMORIES):
+        memory.__init__(memory._max_bytes, keeps_first=memory._keeps_first)  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_empty_memories)
+
+
 class CachedBilm:
     """
-    A frozen biLM with a layer cache. Sentences that are not in the cache are computed as one smaller batch.
+    A frozen biLM with a store of layers. Sentences that are not in the store are computed as one smaller batch, and
+    sentences that a batch has several times only once.
 
-    The cache is bypassed if a parameter requires a gradient, and for float64, which the cache would round. Weights may
+    The store is bypassed if a parameter requires a gradient, and for float64, which the store would round. Weights may
     be loaded or changed in place at any time; `WeightsState` names the changes that are not detected.
     """
 
-    def __init__(self, bilm: Bilm, cache: LayerCache) -> None:
+    def __init__(self, bilm: Bilm, store: LayerStore) -> None:
         self.bilm = bilm
-        self.cache = cache
+        self.store = store
         self._digest: FrozenValue[bytes] = FrozenValue()
 
     def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """
-        Same as `Bilm.forward`. A cached sentence keeps the layers from the batch in which it was first computed; in a
+        Same as `Bilm.forward`. A stored sentence keeps the layers from the batch in which it was first computed; in a
         batch of a different size, they could differ by about 1e-6.
         """
         bilm, weights = self.bilm, list(self.bilm.parameters())
@@ -162,31 +248,63 @@ class CachedBilm:
         # Shape: (batch_size, timesteps)
         mask = torch.from_numpy(mask_of(ids, bilm.word_rows))
         lengths = mask.sum(-1).tolist()
-        # Shape of each: (n_words, width)
-        sentences = [row[:n_words] for row, n_words in zip(ids.numpy(), lengths, strict=True)]
+        model = self.model_digest()
+        keys = [_key(model, row[:n_words]) for row, n_words in zip(ids.numpy(), lengths, strict=True)]
         # Shape: (n_layers, batch_size, timesteps, dim)
-        layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), self.cache.dtype)
+        layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), self.store.dtype)
         # Shape of each: (n_layers, n_words, dim)
         targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
-        model = self._model_digest(weights)
-        found = self.cache.read(model, sentences, targets)
-        if missing := [row for row, is_found in enumerate(found) if not is_found]:
+        found = self.store.read(keys, targets)
+        # The first row of each sentence that is not found.
+        missing: dict[bytes, int] = {}
+        for row, (key, is_found) in enumerate(zip(keys, found, strict=True)):
+            if not is_found:
+                missing.setdefault(key, row)
+        if missing:
+            rows = list(missing.values())
             # Shape: (n_layers, n_missing, timesteps, dim)
-            computed = torch.stack(bilm(character_ids[missing]).layers).float().cpu().numpy()
-            for position, row in enumerate(missing):
+            computed = torch.stack(bilm(character_ids[rows]).layers).float().cpu().numpy()
+            for position, row in enumerate(rows):
                 targets[row][...] = computed[:, position, : lengths[row]]
-            self.cache.write(model, [sentences[row] for row in missing], [targets[row] for row in missing])
+            for key, target, is_found in zip(keys, targets, found, strict=True):
+                if not is_found and target is not targets[missing[key]]:
+                    target[...] = targets[missing[key]]
+            self.store.write(list(missing), [targets[row] for row in rows])
         return BilmOutput(tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device))
 
-    def _model_digest(self, weights: Sequence[torch.Tensor]) -> bytes:
+    def model_digest(self) -> bytes:
         """A digest of everything that determines the layers; the weights are hashed again only if they changed."""
-        settings = self.bilm.options, self.bilm.kernel, weights[0].device.type, _product_precision(), _FORMAT
+        weights = list(self.bilm.parameters())
+        options = self.bilm.options
+        # The number 3 in a config is 3.0 in a file.
+        clips: Any = {name: value and float(value) for name, value in vars(options).items() if name.endswith("_clip")}
+        options = replace(options, **clips)
+        settings = options, self.bilm.kernel, weights[0].device.type, _product_precision(), _FORMAT
 
         def make() -> bytes:
-            digest = weights_digest(self.bilm.options, self.bilm.state_dict())
+            digest = weights_digest(options, self.bilm.state_dict())
             return hashlib.blake2b(repr(settings).encode() + digest, digest_size=32).digest()
 
         return self._digest(weights, settings, make)
+
+
+_SHARED_BYTES = 64 * 2**20
+# Weak, so a biLM and its layers are freed with its last model.
+_SHARED: WeakValueDictionary[tuple[bytes, str], CachedBilm] = WeakValueDictionary()
+
+
+def shared_bilm(bilm: Bilm) -> CachedBilm:
+    """
+    The biLM with these weights, this precision and device that models of this process already share for predictions, or
+    else the one that is given, with a store of 64 MB for its last sentences. Nobody may train or move it.
+    """
+    cached = CachedBilm(bilm, LayerMemory(_SHARED_BYTES))
+    return _SHARED.setdefault((cached.model_digest(), str(next(bilm.parameters()).device)), cached)
+
+
+def _key(model: bytes, sentence: np.ndarray) -> bytes:
+    """The key of a sentence in a store, from its ids, of shape `(n_words, width)`."""
+    return hashlib.blake2b(sentence.astype(np.int32).tobytes(), key=model, digest_size=32).digest()
 
 
 def _product_precision() -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Archives, which are compared with their checksums before anything in them is used."""
+"""
+Archives, which are compared with their checksums before anything in them is used. The functions are copies of those in
+`allennlp_today.files`: vectors do not need that package, and it does not need this one.
+"""
 
 import gzip
 import stat

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elmo_tasks.modules.contextual.contextual_bilm import shared_bilm
 from elmo_tasks.shipped import PRETRAINED
 from elmo_tasks.vectors.devices import Device
 from elmo_tasks.vectors.elmo import Elmo
@@ -23,7 +22,7 @@ class PosTagger:
             self._weight, self._bias = arrays["weight"], arrays["bias"]
             self._tags: list[str] = arrays["tags"].tolist()
             self._layer = int(arrays["layer"])
-        self._elmo = Elmo(shared_bilm("small-open", Elmo.from_pretrained("small-open", device=device).bilm))
+        self._elmo = Elmo.from_pretrained("small-open", device=device).share()
 
     def __call__(self, sentences: list[list[str]]) -> list[list[str]]:
         """A tag for each word: `NOUN`, `VERB`, `AUX` and so on."""

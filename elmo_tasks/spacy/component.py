@@ -86,7 +86,7 @@ class ElmoComponent(PipelineBilm, Pipe):
         Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy
         passes, is ignored. About eight batches of `batch_tokens` and one document are in memory.
         """
-        for doc, vectors in embed_groups(partial(self.elmo.embed_iter, **self._options), self._groups(stream)):
+        for doc, vectors in embed_groups(partial(self.elmo.share().embed_iter, **self._options), self._groups(stream)):
             self._keep(doc, vectors)
             yield doc
 

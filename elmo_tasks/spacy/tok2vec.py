@@ -12,10 +12,12 @@ from thinc.api import Maxout, Model, Shim, chain, concatenate, with_array
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device, torch2xp, xp2torch
 
+from elmo_tasks.bilm.layer_cache import LayerMemory
 from elmo_tasks.bilm.outputs import mix_layers
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.spacy.pipeline import PipelineBilm, sentences_in, with_white_space
 from elmo_tasks.vectors.batching import embed_groups
+from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["elmo_tok2vec"]
 
@@ -76,28 +78,22 @@ class _FrozenBilm(PipelineBilm, Shim):
         Shim.__init__(self, None)
         PipelineBilm.__init__(self, bilm, save_weights=save_weights)
         self.layers = layers
-        self._cache: dict[tuple[str, ...], np.ndarray] = {}
-        self._free_bytes = cache_gb * 1e9
-        self._is_training = False
+        self._store = LayerMemory(cache_gb * 1e9, keeps_first=True) if cache_gb else None
+        self._caching: Elmo | None = None
 
     def layers_of(self, docs: list[Doc], is_train: bool) -> list[np.ndarray]:
         """The layers of each document, of shape `(n_layers, n_tokens, dim)`."""
-        # The cache is used from the first step of training, also for the development data.
-        self._is_training |= is_train
+        if is_train and self._caching is None:
+            # From the first step of training, also for the development data.
+            self._caching = Elmo(self.elmo.bilm, layer_cache=self._store)
         groups = [(doc, sentences_in(doc)) for doc in docs]
         if is_train and any(len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences):
             warnings.warn(_LONG_WARNING, stacklevel=2)
         return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
 
     def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
-        keys = [tuple(sentence) for sentence in sentences]
-        missing = [key for key in dict.fromkeys(keys) if key not in self._cache]
-        arrays = self.elmo.embed_iter(missing, layers=self.layers, progress=False)
-        found = {key: array if array.ndim == 3 else array[None] for key, array in zip(missing, arrays, strict=True)}
-        if self._is_training and self._free_bytes > 0:
-            self._cache.update(found)
-            self._free_bytes -= sum(array.nbytes for array in found.values())
-        return (found[key] if key in found else self._cache[key] for key in keys)
+        arrays = (self._caching or self.elmo).embed_iter(sentences, layers=self.layers, progress=False)
+        return (array if array.ndim == 3 else array[None] for array in arrays)
 
     def finish_update(self, optimizer: Any) -> None:
         """Does nothing: the biLM is frozen."""

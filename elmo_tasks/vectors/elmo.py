@@ -13,7 +13,7 @@ import torch
 from tqdm import tqdm
 
 from elmo_tasks.bilm.bilm import Bilm, Precision
-from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache
+from elmo_tasks.bilm.layer_cache import CachedBilm, LayerStore, shared_bilm
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
 from elmo_tasks.text.sentences import Document, sentences_of_text
@@ -68,7 +68,7 @@ class Elmo:
     """
 
     def __init__(
-        self, bilm: Bilm, *, layer_cache: LayerCache | None = None, tokenizer: Tokenizer | None = None
+        self, bilm: Bilm, *, layer_cache: LayerStore | None = None, tokenizer: Tokenizer | None = None
     ) -> None:
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
@@ -83,7 +83,7 @@ class Elmo:
         *,
         device: Device = None,
         precision: Precision | None = None,
-        layer_cache: LayerCache | None = None,
+        layer_cache: LayerStore | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """
@@ -110,13 +110,23 @@ class Elmo:
         *,
         device: Device = None,
         precision: Precision | None = None,
-        layer_cache: LayerCache | None = None,
+        layer_cache: LayerStore | None = None,
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
         found = device_of(device)
         bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
         return cls(bilm.to(found), layer_cache=layer_cache, tokenizer=tokenizer)
+
+    def share(self) -> Self:
+        """
+        Uses the biLM of the trained models in this process if it is the same one, and the layers that they have
+        computed for a sentence. `bilm` may then be neither trained nor moved.
+        """
+        if self._layers_of is self.bilm:
+            self._layers_of = shared = shared_bilm(self.bilm)
+            self.bilm = shared.bilm
+        return self
 
     def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
         """

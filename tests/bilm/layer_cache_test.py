@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import torch
 from hypothesis import given, settings
 from torch.nn.functional import pad
 
-from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache
+from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache, LayerMemory, LayerStore
 from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.layer_cache import shared_bilm
 from tests.bilm.helpers import batches, random_bilm
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
@@ -33,9 +35,8 @@ def inputs_of(bilm: Bilm) -> list[torch.Tensor]:
     return seen
 
 
-def sentence(number: int) -> np.ndarray:
-    """The ids of a sentence of four words."""
-    return np.random.default_rng(number).integers(0, 262, (4, 50))
+def key(number: int) -> bytes:
+    return bytes([number % 256, number // 256] * 16)
 
 
 def layers_of(number: int) -> np.ndarray:
@@ -43,14 +44,14 @@ def layers_of(number: int) -> np.ndarray:
     return np.random.default_rng(number).standard_normal((3, 4, 256), dtype=np.float32)
 
 
-def write(cache: LayerCache, *numbers: int) -> None:
-    cache.write(b"model", [sentence(number) for number in numbers], [layers_of(number) for number in numbers])
+def write(cache: LayerStore, *numbers: int) -> None:
+    cache.write(list(map(key, numbers)), [layers_of(number) for number in numbers])
 
 
-def found(cache: LayerCache, *numbers: int) -> list[bool]:
+def found(cache: LayerStore, *numbers: int) -> list[bool]:
     """Which of them are found; checks that their content is what was written."""
     targets = [np.zeros((3, 4, 256), np.float32) for _ in numbers]
-    rows = cache.read(b"model", [sentence(number) for number in numbers], targets)
+    rows = cache.read(list(map(key, numbers)), targets)
     for number, target, is_found in zip(numbers, targets, rows, strict=True):
         assert not is_found or np.array_equal(target, layers_of(number))
     return rows
@@ -73,23 +74,20 @@ def cached(cache: LayerCache) -> CachedBilm:
 
 
 class TestLayerCache:
-    def test_keys_are_ids_model_and_type(self, cache):
-        # Ids of code points need more than two bytes.
-        sentences = [np.array(ids).reshape(-1, 2) for ids in ([], [5, 1], [65536 + 5, 1], [1, 2], [1, 2, 3, 4])]
-        written = [np.full((3, len(ids), 8), number, np.float32) for number, ids in enumerate(sentences)]
-        cache.write(b"model", sentences, written)
-        targets = [np.full_like(layers, -1) for layers in written]
-        assert cache.read(b"model", sentences, targets) == [True] * 5
-        assert all(np.array_equal(*pair) for pair in zip(targets, written, strict=True))
-        assert cache.read(b"other", sentences, targets) == [False] * 5
-        assert LayerCache(cache.folder, dtype="float16").read(b"model", sentences, targets) == [False] * 5
+    def test_layers_of_both_types_may_be_in_one_file(self, cache):
+        write(cache, 0)
+        half, target = LayerCache(cache.folder, dtype="float16"), np.zeros((3, 4, 256), np.float16)
+        assert half.read([key(0)], [target]) == [False]
+        half.write([key(0)], [layers_of(1).astype(np.float16)])
+        assert half.read([key(0)], [target]) == [True] and np.array_equal(target, layers_of(1).astype(np.float16))
+        assert found(cache, 0) == [True]
 
     @pytest.mark.parametrize("dtype", ["float32", "float16"])
     def test_bits_are_kept(self, tmp_path, dtype):
         special = np.resize(np.float32([1e-45, 3.4e4, -0.0, 1 / 3]), (3, 4, 256)).astype(dtype)
         cache, target = LayerCache(tmp_path, dtype=dtype), np.ones_like(special)
-        cache.write(b"model", [sentence(0)], [special])
-        assert cache.read(b"model", [sentence(0)], [target]) == [True]
+        cache.write([key(0)], [special])
+        assert cache.read([key(0)], [target]) == [True]
         assert target.tobytes() == special.tobytes()
 
     def test_the_oldest_entries_are_evicted(self, tmp_path):
@@ -145,6 +143,95 @@ class TestLayerCache:
         assert cache.folder.is_dir()
 
 
+class TestLayerMemory:
+    # Four of about 12 kB.
+    MAX_BYTES = 4 * 13_000
+
+    def test_the_sentences_that_were_used_last_are_kept(self):
+        memory = LayerMemory(self.MAX_BYTES)
+        write(memory, 0, 1, 2, 3)
+        assert found(memory, 0, 0, 4) == [True, True, False]
+        write(memory, 4, 5)
+        assert found(memory, 0, 1, 2, 3, 4, 5) == [True, False, False, True, True, True]
+
+    def test_the_first_sentences_are_kept_for_epochs(self):
+        memory = LayerMemory(self.MAX_BYTES, keeps_first=True)
+        for _ in range(2):
+            for number in range(6):
+                write(memory, number)
+        assert found(memory, *range(6)) == [True] * 4 + [False] * 2
+
+    def test_copies_and_forked_processes_start_empty(self):
+        memory = LayerMemory(self.MAX_BYTES)
+        write(memory, 0)
+        # As in a thread that a forked process does not have.
+        with memory._lock, multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.apply(_found_before_and_after_writing, (memory,)) == ([False], [True])
+        assert found(pickle.loads(pickle.dumps(memory)), 0) == found(copy.deepcopy(memory), 0) == [False]
+        assert found(memory, 0) == [True]
+
+
+def _found_before_and_after_writing(memory: LayerMemory) -> tuple[list[bool], list[bool]]:
+    before = found(memory, 0)
+    write(memory, 0)
+    return before, found(memory, 0)
+
+
+def in_int8(bilm: Bilm) -> None:
+    state = bilm.state_dict()
+    bilm.__init__(bilm.options, precision="int8")  # type: ignore[misc]
+    bilm.requires_grad_(False).load_state_dict(state)
+
+
+class TestSharedBilm:
+    def test_equal_bilms_share_a_pass_until_the_last_one_is_dropped(self):
+        first, second = shared_bilm(random_bilm()), shared_bilm(random_bilm())
+        assert first is second
+        seen = inputs_of(first.bilm)
+        expected = random_bilm()(BATCH)
+        assert_same(first(BATCH), expected)
+        # As words or ids, in a different batch.
+        again = second(BYTES.batch([BATCH[2], BATCH[0]]))
+        assert torch.equal(again.layers[2][1, :4], expected.layers[2][0, :4]) and len(seen) == 1
+        dropped = weakref.ref(first.bilm)
+        del first, second, seen
+        gc.collect()
+        assert dropped() is None
+
+    @pytest.mark.parametrize(
+        "change",
+        [lambda bilm: bilm.backward_layers[1].bias.add_(0.5), in_int8],
+        ids=["weights", "precision"],
+    )
+    def test_different_bilms_share_nothing(self, change):
+        first, other = shared_bilm(random_bilm()), random_bilm()
+        with torch.no_grad():
+            change(other)
+        assert shared_bilm(other) is not first and shared_bilm(other).store is not first.store
+
+    def test_threads_get_the_layers_of_a_pass(self):
+        shared = shared_bilm(random_bilm())
+        sentences = [[f"{number}", "cat", *"abc"[: number % 4]] for number in range(60)]
+        expected = [random_bilm()([sentence]).layers for sentence in sentences]
+        wrong: list[int] = []
+
+        def run(seed: int) -> None:
+            for row in np.random.default_rng(seed).integers(0, len(sentences) - 3, 60).tolist():
+                layers = shared(sentences[row : row + 3]).layers
+                for place in range(3):
+                    n_words = len(sentences[row + place])
+                    pairs = zip(layers, expected[row + place], strict=True)
+                    if any((ours[place, :n_words] - theirs[0]).abs().max() > 1e-5 for ours, theirs in pairs):
+                        wrong.append(row)
+
+        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+
+
 class TestCachedBilm:
     def test_it_gives_the_same_bits_and_computes_once(self, cached, cache):
         expected = random_bilm()(BATCH)
@@ -166,6 +253,12 @@ class TestCachedBilm:
         assert_same(output, random_bilm()(BATCH), atol=1e-6)
         assert all(torch.equal(after[0], before[0]) for after, before in zip(output.layers, first.layers, strict=True))
         assert torch.equal(seen[0], BYTES.batch(BATCH)[[1, 2]])
+
+    def test_a_sentence_that_a_batch_repeats_is_computed_once(self, cached):
+        seen = inputs_of(cached.bilm)
+        output = cached([BATCH[0], BATCH[2], BATCH[0]])
+        assert_same(output, random_bilm()([BATCH[0], BATCH[2], BATCH[0]]), atol=1e-6)
+        assert torch.equal(seen[0], BYTES.batch([BATCH[0], BATCH[2]]))
 
     @settings(max_examples=40)
     @given(batches())

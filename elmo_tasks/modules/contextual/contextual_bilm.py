@@ -2,7 +2,6 @@
 
 import os
 from typing import Any, Literal, Optional
-from weakref import WeakValueDictionary
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -10,23 +9,12 @@ from allennlp.common.file_utils import cached_path
 
 from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
 from elmo_tasks.bilm.bilm import Precision
+from elmo_tasks.bilm.layer_cache import shared_bilm
 from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 from elmo_tasks.shipped import PRETRAINED
 
-__all__ = ["ContextualBilm", "shared_bilm"]
-
-# Weak, so a biLM is freed with its last model.
-_SHARED: WeakValueDictionary[tuple[str, str, str], Bilm] = WeakValueDictionary()
-
-
-def shared_bilm(name: str, bilm: Bilm) -> Bilm:
-    """
-    The biLM of the package with this name that the process already uses on the same device with the same precision, or
-    else the one that is given. Nobody may train or move it.
-    """
-    device = next(bilm.parameters()).device
-    return _SHARED.setdefault((name, bilm.precision, str(device)), bilm)
+__all__ = ["ContextualBilm"]
 
 
 @ContextualModel.register("bilm")
@@ -97,10 +85,14 @@ class ContextualBilm(ContextualModel):
         return f"{self._name}, {self.bilm.precision}"
 
     def share(self) -> None:
-        """Uses the biLM of a different model if it is the same one of the package, to save memory in predictions."""
+        """
+        For predictions: uses the biLM of a different model if it is the same one, and the layers that either of them
+        has computed for a sentence.
+        """
         is_frozen = not any(weight.requires_grad for weight in self.bilm.parameters())
-        if self._included and is_frozen and self._cached_bilm is None:
-            self.bilm = shared_bilm(self._included, self.bilm)
+        if is_frozen and self._cached_bilm is None:
+            self._cached_bilm = shared_bilm(self.bilm)
+            self.bilm = self._cached_bilm.bilm
 
     def forward(self, character_ids: torch.Tensor) -> BilmOutput:
         """All layers and the mask, from shape `(batch_size, timesteps, 50)`."""
