@@ -55,12 +55,14 @@ class Corpus:
 
     @cached_property
     def files(self) -> list[Path]:
-        """The file, or the files of the folder except hidden ones and copies that editors keep."""
+        """The file, or the files of the folder except hidden ones, copies that editors keep, and the mark of Spark."""
         if not self.path.is_dir():
             return [self.path]
         files = {path: path.relative_to(self.path).parts for path in self.path.rglob(self.glob) if path.is_file()}
         return sorted(
-            path for path, parts in files.items() if not any(part[0] == "." or part[-1] == "~" for part in parts)
+            path
+            for path, parts in files.items()
+            if not any(part[0] == "." or part[-1] == "~" or part == "_SUCCESS" for part in parts)
         )
 
     @cached_property
@@ -86,7 +88,7 @@ class Corpus:
         kind = next(iter(formats.values()), "text")
         if kind in FORMATS or (self.of_sentences and kind == "CoNLL-U") or (self.letters and kind == "FASTA"):
             return kind if kind in TABLES else "text"
-        hint = "extract its texts first; --input-format text reads each line as a text"
+        hint = "extract its texts first, or choose how to read it with --input-format"
         raise ValueError(f"expected texts or a table, got {kind} ({hint}): {self.files[0]}")
 
     def settings(self) -> dict[str, Any]:

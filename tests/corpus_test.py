@@ -30,7 +30,11 @@ CORPORA: dict[str, tuple[dict[str, str | bytes], dict[str, Any], list[Any]]] = {
     # As many characters as in the file.
     "a mark": ({"a.txt": b"\xef\xbb\xbfAnn", "b.txt": "Bob"}, {}, [("a.txt", " Ann"), ("b.txt", "Bob")]),
     "UTF-16": ({"a.txt": "Ann\r\nsang".encode("utf-16"), "b.txt": ""}, {}, [("a.txt", "Ann\r\nsang"), ("b.txt", "")]),
-    "hidden files": ({"a.txt": "Ann", "a.txt~": "An", ".DS_Store": b"\xff", ".b/a.txt": "x"}, {}, [("a.txt", "Ann")]),
+    "hidden files": (
+        {"a.txt": "Ann", "a.txt~": "An", ".DS_Store": b"\xff", ".b/a.txt": "x", "_SUCCESS": ""},
+        {},
+        [("a.txt", "Ann")],
+    ),
     "glob": ({"a.txt": "Ann", "a.ann": "T1"}, {"glob": "*.txt"}, [("a.txt", "Ann")]),
     "numbers": ({"a.1": "Ann", "a.2": "Bob"}, {}, [("a.1", "Ann"), ("a.2", "Bob")]),
     "all as texts": ({"a.json": "{", "b.md": "b"}, {"input_format": "text"}, [("a.json", "{"), ("b.md", "b")]),
@@ -143,6 +147,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
         ({"a.csv": "id,text,text\n1,a,b\n"}, {}, "expected one column 'text', got several: .*a.csv, text 1"),
         ({"a.jsonl": '{"text": "a", "text": "b"}\n'}, {}, "expected one column 'text', got several"),
         ({"a.csv": "id,a,text,a\n1,a,b,c\n"}, {"keep": ["all"]}, "expected one column 'a', got several"),
+        ({"a.csv": b"id,text\n1,\xdf\n"}, {}, "expected UTF-8, got byte 0xdf: .*a.csv, line 2, byte 3$"),
         ({"a.csv": "id,texts\n1,a\n"}, {}, "expected texts as text, got the columns id, texts; did you mean 'texts'"),
         ({"a.json": "[" * 100_000}, {}, "expected JSON: .*a.json"),
         ({"a.jsonl": "[" * 100_000}, {}, "expected a JSON object in each line, .*a.jsonl, line 1"),
@@ -164,7 +169,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
         ({"a.txt": ""}, {}, "expected texts, got none"),
         ({"a.txt": "a", "b.txt": "b"}, {"glob": "*.md"}, "expected texts, got none"),
         ({"a.pdf": b"%PDF-1.7"}, {}, "expected texts or a table, got PDF .*: .*a.pdf"),
-        ({"a.txt": "id\ttext\n1\ta\n"}, {}, "got columns .*--input-format text"),
+        ({"a.txt": "id\ttext\n1\ta\n"}, {}, "got columns .*--input-format"),
     ],
 )
 def test_an_error_names_what_exists(corpus, files, arguments, message):
@@ -174,21 +179,29 @@ def test_an_error_names_what_exists(corpus, files, arguments, message):
 
 def test_a_spreadsheet_is_read(tmp_path, caplog):
     workbook = openpyxl.Workbook()
-    rows = [["id", "text", "day", None], [None] * 4, [7, "a_x000D_\nb", date(2026, 1, 2), None], [None, 12, None, None]]
+    rows = [
+        ["id", "text", "day", None],
+        [None] * 4,
+        [7, "a_x000D_\nb", date(2026, 1, 2), None],
+        [None, 12, None, None],
+        ["=x", "=x"],
+    ]
     for row in rows:
         workbook.active.append(row)
     workbook.create_sheet("empty")
     workbook.save(tmp_path / "a.xlsx")
     found = Corpus(tmp_path / "a.xlsx", keep=["day"])
-    assert found.survey() == (2, {"day": "string"})
+    assert found.survey() == (3, {"day": "string"})
     assert list(found.documents()) == [
         Document("7", ("a\r\nb",), {"day": "2026-01-02 00:00:00"}),
         Document("2", ("12",), {"day": None}),
+        # Written as a formula without a value.
+        Document("=x", ("=x",), {"day": None}),
     ]
     assert not caplog.text
     workbook["empty"].append(["text"])
     workbook.save(tmp_path / "b.csv")
-    assert Corpus(tmp_path / "b.csv").survey() == (2, {})
+    assert Corpus(tmp_path / "b.csv").survey() == (3, {})
     assert "reads the first sheet, 'Sheet', not 'empty'" in caplog.text
 
 

@@ -1,5 +1,5 @@
 """
-Rows of tables: JSON, CSV, TSV, Parquet and spreadsheets.
+Tables: rows of JSON, CSV, TSV, Parquet and spreadsheets, and how CSV and spreadsheets are written.
 
 CSV is read by Python's `csv`. pandas would fill a short row without an error, make an index of the first column if the
 first row is long, rename a repeated column, read the text `NA` as missing, and name no line.
@@ -9,7 +9,7 @@ import csv
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, count, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines, read_json
 from elmo_tasks.text.lines import located, numbered_lines
 
-__all__ = ["TABLES", "Row", "plain_json", "rows_of"]
+__all__ = ["TABLES", "Row", "plain_json", "rows_of", "write_csv", "write_xlsx"]
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,8 @@ class Row(dict[str, Any]):
 
 
 _Numbered = Iterator[tuple[int, Row]]
+# Limits of Excel: rows of a sheet below its header, and characters of a cell.
+_MAX_ROWS, _MAX_CHARACTERS = 2**20 - 1, 2**15 - 1
 # The number of the line or row in the file, and the cells.
 _Cells = Iterable[tuple[int, list[Any]]]
 
@@ -106,16 +108,21 @@ def _xlsx_rows(path: Path) -> _Numbered:
 
     def numbered() -> _Cells:
         with open(path, "rb") as file, located(path, "workbook"):
-            sheets = load_workbook(file, read_only=True, data_only=True).worksheets
-            for sheet in sheets:
+            sheets, formulas = (
+                load_workbook(file, read_only=True, data_only=each).worksheets for each in (True, False)
+            )
+            for sheet in [*sheets, *formulas]:
                 # Some programs write wrong ones.
                 sheet.reset_dimensions()
             others = [sheet.title for sheet in sheets[1:] if any(islice(sheet.iter_rows(values_only=True), 1))]
             if others:
                 _warn_of_sheets(path, sheets[0].title, *others)
-            for number, cells in enumerate(sheets[0].iter_rows(values_only=True), start=1):
+            rows = zip(*(sheet.iter_rows(values_only=True) for sheet in (sheets[0], formulas[0])), strict=True)
+            for number, cells in enumerate(rows, start=1):
+                # pandas writes a text that begins with `=` as a formula without a value.
+                values = [formula if value is None else value for value, formula in zip(*cells, strict=True)]
                 # Excel writes a carriage return as `_x000D_`, which openpyxl keeps.
-                yield number, [unescape(cell) if isinstance(cell, str) else cell for cell in cells]
+                yield number, [unescape(value) if isinstance(value, str) else value for value in values]
 
     return _rows_below_header(path, numbered(), "row", is_padded=True)
 
@@ -176,3 +183,38 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(plain_json, value))
     return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+def write_xlsx(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Writes a workbook. It has a second sheet if the first is full; texts like `=1` are not formulas."""
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    n_cut = 0
+
+    def cell_of(value: Any) -> Any:
+        nonlocal n_cut
+        if not isinstance(value, str):
+            return value
+        n_cut += len(value) > _MAX_CHARACTERS
+        cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("\ufffd", value[:_MAX_CHARACTERS]))
+        cell.data_type = "s"
+        return cell
+
+    workbook, rows = Workbook(write_only=True), iter(rows)
+    n_rows = _MAX_ROWS
+    while n_rows == _MAX_ROWS:
+        sheet = workbook.create_sheet()
+        for n_rows, row in enumerate(chain([columns], islice(rows, _MAX_ROWS))):  # noqa: B007
+            sheet.append(list(map(cell_of, row)))
+    workbook.save(path)
+    if n_cut:
+        logger.warning("%s: %d cells are cut to %d characters, the most that Excel has", path, n_cut, _MAX_CHARACTERS)

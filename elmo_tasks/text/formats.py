@@ -46,6 +46,7 @@ _SUFFIXES = {
     **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".xmi", ".tei"), "markup"),
     ".conllu": "CoNLL-U",
     ".ann": "annotations of brat",
+    **dict.fromkeys((".srt", ".vtt"), "subtitles"),
 }
 # How a text in each format begins, after white space.
 _BEGINNINGS = {

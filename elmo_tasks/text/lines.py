@@ -99,10 +99,12 @@ def text_of_file(path: str | PathLike[str]) -> str:
 
 @contextmanager
 def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
-    """Adds the file, and the line or other place in it, to the errors of a parser."""
+    """Adds the file, and the line or other place in it, to the errors of a parser that do not name it."""
     try:
         yield
     except Exception as error:
+        if isinstance(error, ValueError) and fspath(path) in str(error):
+            raise
         what = error if isinstance(error, ValueError) else f"expected a different structure ({error})"
         what = f"expected the key {error}" if isinstance(error, KeyError) else what
         raise ValueError(f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}") from error
