@@ -96,7 +96,8 @@ def _check_output(ending: str, tasks: dict[str, "TrainedTask"], kept: set[str]) 
     """Whether the output has a place for the results and for the columns that are kept."""
     output, wrong = OUTPUTS[ending], []
     for name, task in tasks.items():
-        if output.takes and (len(task.predictor.inputs) > 1 or task.predictor.shown_as not in output.takes):
+        is_pair = output.of_one_text and len(task.predictor.inputs) > 1
+        if is_pair or (output.needs and not getattr(task.kind, output.needs)):
             wrong.append(f"the results of {name}")
     wrong += [f"two columns {name}" for name in sorted(kept & {"document", *tasks})]
     wrong += ["columns to keep"] if kept and not output.keeps else []

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
 from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines
+from elmo_tasks.kinds import Standoff
 from elmo_tasks.text import located_sentences
 from elmo_tasks.text.normal import readable
 
@@ -89,8 +91,10 @@ class Output(NamedTuple):
     """How an output is written, and what it has a place for."""
 
     write: Callable[[Annotations, Path], None]
-    takes: Sequence[str] = ()
-    """The kinds of results (`shown_as` of a task) that fit, of single texts; none: all results."""
+    needs: str = ""
+    """What a kind must have: `has_places` or `has_tags`."""
+    of_one_text: bool = True
+    """Whether the results are those of a single text, not of a pair."""
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
 
@@ -109,27 +113,32 @@ def _write_parquet(found: Annotations, path: Path) -> None:
         import pyarrow
         from pyarrow.parquet import ParquetWriter
 
-    schemas = [pyarrow.Table.from_pylist([each.row for each in part]).schema for part in found.parts()]
-    forms = {name: [_form_of(task)] for name, task in found.tasks.items()}
-    schemas.append(pyarrow.table({"document": [""], **forms}).schema)
+    # Of the columns that are kept.
+    schemas = [
+        pyarrow.Table.from_pylist([each._replace(results={}).row for each in part]).schema for part in found.parts()
+    ]
     schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
+    for name, task in found.tasks.items():
+        schema = schema.append(pyarrow.field(name, _arrow_type(task.kind.result)))
+    # Results of any form are JSON.
+    as_json = [name for name, task in found.tasks.items() if task.kind.result is Any]
     with ParquetWriter(path, schema) as writer:
         for part in found.parts():
-            writer.write_table(pyarrow.Table.from_pylist([each.row for each in part], schema=schema))
+            rows = [each.row | {name: json.dumps(each.results[name]) for name in as_json} for each in part]
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
 
 
-def _form_of(task: "TrainedTask") -> Any:
-    """A plain result of the task with all of its parts."""
-    place = {"text": "", "start": 0, "end": 0}
-    forms = {
-        "spans": [{**place, "label": "", "probability": 0.0}],
-        "roles": [{"verb": "", "start": 0, "end": 0, "roles": [{**place, "label": ""}]}],
-        "chains": {"chains": [[place]], "resolved": ""},
-        "answer": {**place, "probability": 0.0},
-    }
-    example = None if task.predictor.shown_as in forms else next(task.stream(task.predictor.examples), None)
-    # As in a part, where numbers of stars are strings.
-    return forms.get(task.predictor.shown_as) or json.loads(json.dumps(example))
+def _arrow_type(of: Any) -> Any:
+    """The type in Parquet of a type in Python."""
+    import pyarrow
+
+    if is_typeddict(of):
+        return pyarrow.struct({name: _arrow_type(each) for name, each in get_type_hints(of).items()})
+    if get_origin(of) is list:
+        return pyarrow.list_(_arrow_type(*get_args(of)))
+    if get_origin(of) is UnionType:
+        return _arrow_type(get_args(of)[0])
+    return {int: pyarrow.int64(), float: pyarrow.float64()}.get(of, pyarrow.string())
 
 
 def _write_docs(found: Annotations, path: Path) -> None:
@@ -137,29 +146,22 @@ def _write_docs(found: Annotations, path: Path) -> None:
     from spacy.tokens import DocBin
 
     nlp = spacy.blank(found.language)
-    components: dict[str, Any] = {}
-    for name, task in found.tasks.items():
-        # A second model of names would only fill the gaps of the first.
-        is_first = task.task not in {found.tasks[earlier].task for earlier in components}
-        factory = f"elmo_{task.task}" if is_first and nlp.has_factory(f"elmo_{task.task}") else "elmo_task"
-        components[name] = nlp.create_pipe(factory, name, config={"model": str(task.path)})
+    # A second model of names would only fill the gaps of the first.
+    first = {task.task: name for name, task in reversed(found.tasks.items()) if nlp.has_factory(f"elmo_{task.task}")}
     docs = DocBin(store_user_data=True)
     for each, doc in found.docs():
         doc.user_data |= {"document": each.name, **each.kept}
         for name, result in each.results.items():
-            components[name].annotate(doc, result)
+            if name in first.values():
+                found.tasks[name].kind.set_in(doc, result)
+            else:
+                doc._.results = {**doc._.results, name: result}
         docs.add(doc)
     docs.to_disk(path)
 
 
-def _labels(doc: "Doc", task: "TrainedTask", result: list[dict[str, Any]]) -> list[str]:
-    """The part of speech of each token, or its BIO tag."""
-    is_word = task.task == "pos"
-    labels = ["_" if is_word else "O"] * len(doc)
-    for each in result:
-        for number, token in enumerate(doc.char_span(each["start"], each["end"], alignment_mode="expand") or ()):
-            labels[token.i] = each["label"] if is_word else f"{'I' if number else 'B'}-{each['label']}"
-    return labels
+def _tags(doc: "Doc", task: "TrainedTask", result: Any) -> list[dict[str, str]]:
+    return task.kind.tags([(token.idx, token.idx + len(token)) for token in doc], result)
 
 
 def _sentences(doc: "Doc") -> Iterator[list["Token"]]:
@@ -172,70 +174,82 @@ def _write_columns(found: Annotations, path: Path) -> None:
     with open(path, "w", encoding="utf-8") as file:
         for each, doc in found.docs():
             file.write(f"-DOCSTART- ({' '.join(each.name.split())})\n\n")
-            labels = [_labels(doc, found.tasks[name], result) for name, result in each.results.items()]
+            tags = [_tags(doc, found.tasks[name], result) for name, result in each.results.items()]
             for words in _sentences(doc):
                 for word in words:
-                    file.write("\t".join([word.text, *(of_task[word.i] for of_task in labels)]) + "\n")
+                    columns = (next(iter(of_task[word.i].values())) for of_task in tags)
+                    file.write("\t".join([word.text, *columns]) + "\n")
                 file.write("\n")
 
 
 def _write_conllu(found: Annotations, path: Path) -> None:
     """Words and parts of speech; in the last column, the places of words, and the tags of other tasks."""
-    from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
-
     with open(path, "w", encoding="utf-8") as file:
         for each, doc in found.docs():
             about = {"newdoc id": each.name, **each.kept}
-            labels = {name: _labels(doc, found.tasks[name], result) for name, result in each.results.items()}
-            tagger = next((name for name in labels if found.tasks[name].task == "pos"), "")
-            tags = labels.pop(tagger, ["_"] * len(doc))
+            tags = {name: _tags(doc, found.tasks[name], result) for name, result in each.results.items()}
             for words in _sentences(doc):
                 about["text"] = doc[words[0].i : words[-1].i + 1].text
                 file.writelines(f"# {key} = {' '.join(str(value).split())}\n" for key, value in about.items())
                 about = {}
                 for number, word in enumerate(words, start=1):
+                    of_word = {name: of_task[word.i] for name, of_task in tags.items()}
+                    columns = {key: tag for columns in of_word.values() for key, tag in columns.items()}
                     end = word.idx + len(word)
-                    misc = [f"{name}={of_task[word.i]}" for name, of_task in labels.items()]
+                    misc = [f"{name}={columns['tag']}" for name, columns in of_word.items() if "tag" in columns]
                     misc += [f"start_char={word.idx}", f"end_char={end}"]
                     misc += ["SpaceAfter=No"] if doc.text[end : end + 1].strip() else []
-                    xpos = tags[word.i]
-                    upos = xpos if xpos in UNIVERSAL_TAGS else "_"
-                    file.write("\t".join([str(number), word.text, "_", upos, xpos, *"____", "|".join(misc)]) + "\n")
+                    tagged = [columns.get("upos", "_"), columns.get("xpos", "_")]
+                    file.write("\t".join([str(number), word.text, "_", *tagged, *"____", "|".join(misc)]) + "\n")
                 file.write("\n")
 
 
-class _Standoff:
-    """The lines of brat for a text: its names or mentions, and their relations or chains."""
+class _Brat:
+    """The annotation of texts for brat, and the types in it."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self.marks: list[str] = []
-        self.links: list[str] = []
+    def __init__(self) -> None:
+        self._marks: set[str] = set()
+        # The types of the marks that a link connects.
+        self._links: dict[str, tuple[set[str], set[str]]] = {}
+        self._has_chains = False
 
-    def mark(self, label: str, place: dict[str, Any]) -> str:
-        # brat does not allow line ends in a span, but several parts.
-        found = re.finditer(r"[^\r\n]+", self._text[place["start"] : place["end"]])
-        parts = [(place["start"] + part.start(), place["start"] + part.end(), part.group()) for part in found]
-        places = ";".join(f"{start} {end}" for start, end, _ in parts)
-        name = f"T{len(self.marks) + 1}"
-        self.marks.append(f"{name}\t{_brat_name(label)} {places}\t{' '.join(part for *_, part in parts)}")
-        return name
+    def lines(self, text: str, results: Iterable[tuple[str, Standoff]]) -> list[str]:
+        """The annotation of a text, from its results, each with a prefix of its labels."""
+        marks: list[str] = []
+        links: list[str] = []
+        for prefix, found in results:
+            labels = [_brat_name(prefix + label) for label, _ in found.marks]
+            names = [f"T{number}" for number in range(len(marks) + 1, len(marks) + len(labels) + 1)]
+            places = (_brat_place(text, place) for _, place in found.marks)
+            marks += [f"{name}\t{label} {place}" for name, label, place in zip(names, labels, places, strict=True)]
+            self._marks.update(labels)
+            for mentions in found.chains:
+                links.append(f"*\tcoreference {' '.join(names[mention] for mention in mentions)}")
+                self._has_chains = True
+            for label, head, tail in found.links:
+                links.append(f"R{len(links) + 1}\t{_brat_name(label)} Arg1:{names[head]} Arg2:{names[tail]}")
+                heads, tails = self._links.setdefault(_brat_name(label), (set(), set()))
+                heads.add(labels[head])
+                tails.add(labels[tail])
+        return marks + links
 
-    def add(self, kind: str, result: Any, prefix: str) -> None:
-        # Not earlier: `python -m elmo_tasks` imports this module for all commands.
-        from elmo_tasks.predictors.views import groups_of
+    def config(self) -> str:
+        """`annotation.conf`."""
+        relations = [
+            f"{label} Arg1:{'|'.join(sorted(heads))}, Arg2:{'|'.join(sorted(tails))}"
+            for label, (heads, tails) in sorted(self._links.items())
+        ]
+        if self._has_chains:
+            relations.append("coreference Arg1:mention, Arg2:mention, <REL-TYPE>:symmetric-transitive")
+        sections = {"entities": sorted(self._marks), "relations": relations, "events": [], "attributes": []}
+        return "".join(f"{line}\n" for title, rows in sections.items() for line in (f"[{title}]", *rows))
 
-        for head, spans in groups_of(kind, result):
-            if kind == "chains":
-                self.links.append(f"*\tcoreference {' '.join(self.mark('mention', span) for span in spans)}")
-            elif head is None:
-                for span in spans:
-                    self.mark(prefix + span["label"], span)
-            else:
-                verb = self.mark("predicate", head)
-                for role in (span for span in spans if span["label"] != "V"):
-                    link = f"{_brat_name(role['label'])} Arg1:{verb} Arg2:{self.mark('argument', role)}"
-                    self.links.append(f"R{len(self.links) + 1}\t{link}")
+
+def _brat_place(text: str, place: Any) -> str:
+    # brat does not allow line ends in a span, but several parts.
+    found = re.finditer(r"[^\r\n]+", text[place["start"] : place["end"]])
+    parts = [(place["start"] + part.start(), place["start"] + part.end(), part.group()) for part in found]
+    return f"{';'.join(f'{start} {end}' for start, end, _ in parts)}\t{' '.join(part for *_, part in parts)}"
 
 
 def _brat_name(label: str) -> str:
@@ -244,20 +258,20 @@ def _brat_name(label: str) -> str:
 
 def _write_brat(found: Annotations, path: Path) -> None:
     """A text and its annotation per document; their names and what was kept of them; and the types, as brat needs."""
-    kinds = {name: task.predictor.shown_as for name, task in found.tasks.items()}
-    has_prefix = [*kinds.values()].count("spans") > 1
+    kinds = {name: task.kind for name, task in found.tasks.items()}
+    # Labels of two models, each with the name of its model.
+    tagged = [name for name, kind in kinds.items() if kind.has_tags]
+    prefixes = {name: f"{name}-" if name in tagged and len(tagged) > 1 else "" for name in kinds}
     n_of_name: Counter[str] = Counter()
-    types: dict[str, set[str]] = {"T": set(), "R": set(), "*": set()}
+    brat = _Brat()
     with open(path / FOLDER_MARK, "w", encoding="utf-8") as documents:
         for each in found:
             parts = [re.sub(r"[^\w.-]", "_", part)[:100] for part in each.name.split("/")]
             name = "/".join(part for part in parts if part.strip(".")).removesuffix(".txt") or "document"
             n_of_name[name] += 1
             name = f"{name}~{n_of_name[name]}" if n_of_name[name] > 1 else name
-            standoff = _Standoff(each.texts[0])
-            for task, result in each.results.items():
-                standoff.add(kinds[task], result, f"{task}-" if has_prefix else "")
-            lines = standoff.marks + standoff.links
+            results = [(prefixes[task], kinds[task].standoff(result)) for task, result in each.results.items()]
+            lines = brat.lines(each.texts[0], results)
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             # brat counts both characters of a Windows line end as one.
             text = each.texts[0].replace("\r\n", " \n").replace("\r", "\n")
@@ -265,23 +279,16 @@ def _write_brat(found: Annotations, path: Path) -> None:
             (path / f"{name}.ann").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             about = {"file": name, "document": each.name, **each.kept}
             documents.write(json.dumps(about, ensure_ascii=False) + "\n")
-            for line in lines:
-                types[line[0]].add(line.split("\t")[1].split()[0])
-    relations = [f"{name} Arg1:predicate, Arg2:argument" for name in sorted(types["R"])]
-    relations += [f"{name} Arg1:mention, Arg2:mention, <REL-TYPE>:symmetric-transitive" for name in types["*"]]
-    sections = {"entities": sorted(types["T"]), "relations": relations, "events": [], "attributes": []}
-    lines = [line for title, rows in sections.items() for line in (f"[{title}]", *rows)]
-    (path / "annotation.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (path / "annotation.conf").write_text(brat.config(), encoding="utf-8")
 
 
-_PLACES = ("spans", "roles", "chains")
 OUTPUTS = {
-    ".jsonl": Output(_write_lines),
-    ".jsonl.gz": Output(partial(_write_lines, compressed=True)),
-    ".parquet": Output(_write_parquet),
-    ".spacy": Output(_write_docs, takes=(*_PLACES, "label", "answer", "json")),
-    ".conllu": Output(_write_conllu, takes=("spans",)),
-    ".conll": Output(_write_columns, takes=("spans",), keeps=False),
-    "/": Output(_write_brat, takes=_PLACES),
+    ".jsonl": Output(_write_lines, of_one_text=False),
+    ".jsonl.gz": Output(partial(_write_lines, compressed=True), of_one_text=False),
+    ".parquet": Output(_write_parquet, of_one_text=False),
+    ".spacy": Output(_write_docs),
+    ".conllu": Output(_write_conllu, needs="has_tags"),
+    ".conll": Output(_write_columns, needs="has_tags", keeps=False),
+    "/": Output(_write_brat, needs="has_places"),
 }
 """By the ending of the output; `/` is a folder for brat."""

@@ -6,13 +6,14 @@ from itertools import accumulate, chain
 from typing import Any, ClassVar, NamedTuple
 
 from allennlp.common.util import JsonDict
-from allennlp.data import Instance
+from allennlp.data import Instance, Token
 from allennlp.predictors import Predictor
 
+from elmo_tasks.kinds import Chains
 from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.predictors.sentence import SentencePredictor
-from elmo_tasks.predictors.task import as_tokens, place_of, span_in, tokens_of
-from elmo_tasks.text import Word, pieces, sentences_of_words
+from elmo_tasks.predictors.task import Input, as_tokens, place_of, span_in, tokens_of
+from elmo_tasks.text import Word, located_sentences, pieces, sentences_of_words
 
 __all__ = ["CorefPredictor", "resolved_text"]
 
@@ -55,7 +56,7 @@ class CorefPredictor(SentencePredictor):
         ("The old captain told his crew to wait. He would go ashore alone, and they should keep the ship ready.",),
         ("Mr. Darcy wrote a letter to Elizabeth. She read it twice before she could believe him.",),
     )
-    shown_as = "chains"
+    kind = Chains
     keys: ClassVar[dict[str, str]] = {"text": "document"}
 
     @cached_property
@@ -65,24 +66,22 @@ class CorefPredictor(SentencePredictor):
     def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
 
-    def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
-        """The line of a text whose words and sentences are known."""
-        short: list[list[Word]] = []
-        for words in sentences:
-            # Sentences are padded to the longest.
-            short += [words[part.start : part.stop] for part in pieces([word.text for word in words])]
-        return [{"sentences": short}]
+    def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
+        return Input((text,), [[self._dataset_reader.text_to_instance(_short(sentences))]])
 
-    def parse(self, line: JsonDict) -> Any:
-        (read,) = [line] if "sentences" in line else self.lines(self.text_in(line, "text"))
-        sentences, speakers = list(map(as_tokens, read["sentences"])), line.get("speakers")
+    def read_line(self, line: JsonDict) -> Input:
+        if "sentences" in line:
+            sentences = list(map(as_tokens, line["sentences"]))
+        else:
+            sentences = _short(located_sentences(self.text_in(line, "text"), self._language))
+        speakers = line.get("speakers")
         if speakers is not None:
             pairs = zip(speakers, sentences, strict=False)
             rows = [each if isinstance(each, list) else [each] * len(words) for each, words in pairs]
             if len(speakers) != len(sentences) or list(map(len, rows)) != list(map(len, sentences)):
                 raise ValueError(f"expected one speaker per sentence, or one per word, got {speakers}")
             speakers = rows
-        return [self._dataset_reader.text_to_instance(sentences, speakers, genre=line.get("genre"))]
+        return Input((), [[self._dataset_reader.text_to_instance(sentences, speakers, genre=line.get("genre"))]])
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         output["document_name"] = output["document"]
@@ -92,16 +91,23 @@ class CorefPredictor(SentencePredictor):
             output["places"] = [[place_of(tokens, *mention) for mention in each] for each in output["clusters"]]
         return output
 
-    def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
+    def predictions_to_labeled_instances(self, instance: Instance, outputs: JsonDict) -> list[Instance]:
         """One instance per cluster, as in AllenNLP."""
-        instances = []
-        for clusters in [[cluster] for cluster in outputs["clusters"]] or [[]]:
-            copied = self.labeled(instance)
-            copied["metadata"].metadata["clusters"] = [[tuple(mention) for mention in each] for each in clusters]
-            instances.append(copied)
-        return instances
+        return [self._with_clusters(instance, [cluster]) for cluster in outputs["clusters"]] or [
+            self._with_clusters(instance, [])
+        ]
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def labeled_for_each(self, instance: Instance, outputs: JsonDict) -> list[Instance]:
+        """All clusters except one, as for names."""
+        clusters = outputs["clusters"]
+        return [self._with_clusters(instance, [each for each in clusters if each != cluster]) for cluster in clusters]
+
+    def _with_clusters(self, instance: Instance, clusters: list[Any]) -> Instance:
+        copied = self.labeled(instance)
+        copied["metadata"].metadata["clusters"] = [[tuple(mention) for mention in each] for each in clusters]
+        return copied
+
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         ((output,), (text,)) = outputs, texts
         chains = [[span_in(text, place) for place in each] for each in output.get("places", ())]
         mentions = [list(zip(*each, strict=True)) for each in zip(output["clusters"], chains, strict=True)]
@@ -110,8 +116,14 @@ class CorefPredictor(SentencePredictor):
 
     def coref_resolved(self, document: str) -> str:
         """The document with pronouns replaced by the first name or noun phrase of their chain: see `resolved_text`."""
-        resolved: str = next(self.results([((document,), self.lines(document))]))["resolved"]
+        resolved: str = next(self.results([self.read(document)]))["resolved"]
         return resolved
+
+
+def _short(sentences: list[list[Word]]) -> list[list[Token]]:
+    """Sentences in pieces, because they are padded to the longest."""
+    parts = ((words, part) for words in sentences for part in pieces([word.text for word in words]))
+    return [as_tokens(words[part.start : part.stop]) for words, part in parts]
 
 
 class _Mention(NamedTuple):

@@ -1,24 +1,49 @@
-"""What AllenNLP Interpret needs: the gradients of a prediction with respect to the embedded words."""
+"""How much each word of a text matters: AllenNLP Interpret, and the gradients with respect to the embedded words."""
 
 import copy
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import torch
+from allennlp.common.util import JsonDict
 from allennlp.data import Batch, Field, Instance, Token
 from allennlp.data.fields import LabelField, ListField, SequenceLabelField, TextField
 from allennlp.interpret.attackers import Attacker, Hotflip
+from allennlp.interpret.saliency_interpreters import SaliencyInterpreter
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from elmo_tasks.predictors.task import Task, place_of, tokens_of
+
 __all__ = ["EmbeddedWords", "InterpretablePredictor", "WordHotflip", "texts_of"]
 
 
-class InterpretablePredictor(Predictor):
+class InterpretablePredictor(Task, Predictor):
     """The methods that AllenNLP's interpreters and attackers call. The model is embedded by words, not word pieces."""
+
+    def explain(self, *texts: str, interpreter: str) -> Iterator[JsonDict]:
+        """For `TrainedTask.explain`: what was found in the texts, each with the weights of the words."""
+        # A copy that gets labeled instances from its interpreter, not a line.
+        explainable: Any = copy.copy(self)
+        explainable.json_to_labeled_instances = lambda labeled: labeled
+        # Without this predictor's layer, which may have the hooks of a different thread.
+        vars(explainable).pop("_embedded_words", None)
+        interpret = SaliencyInterpreter.by_name(interpreter)(explainable).saliency_interpret_from_json
+        for instance in chain.from_iterable(self.instances_of(self.read(*texts).parts)):
+            output = self.predict_instance(instance)
+            found = self.kind().things(self.result([output], *texts))
+            # An auxiliary has no roles.
+            labeled = self.labeled_for_each(instance, output)[: len(found)]
+            for each, weights in zip(found, interpret(labeled).values(), strict=True):
+                yield {"found": each, "words": _weighted_words(instance, weights)}
+
+    def labeled_for_each(self, instance: Instance, outputs: JsonDict) -> list[Instance]:
+        """An instance for each thing that was found, with labels for which the loss depends on this thing."""
+        return self.predictions_to_labeled_instances(instance, outputs)
 
     @cached_property
     def _embedded_words(self) -> "EmbeddedWords":
@@ -48,6 +73,20 @@ class InterpretablePredictor(Predictor):
         for name, field in fields.items():
             copied.add_field(name, field, self._model.vocab)
         return copied
+
+
+def _weighted_words(instance: Instance, weights: dict[str, list[float]]) -> list[JsonDict]:
+    """The words of all texts of an instance. Of several, `grad_input_1` is the last."""
+    names = texts_of(instance)
+    words = []
+    for number, name in enumerate(names):
+        tokens = tokens_of(instance[name])
+        of_text = {"input": name} if len(names) > 1 else {}
+        for position, weight in enumerate(weights[f"grad_input_{len(names) - number}"]):
+            place = place_of(tokens, position, position)
+            offsets = {"start": place["start_char"], "end": place["end_char"]} if place else {}
+            words.append({**of_text, "text": tokens[position].text, **offsets, "weight": weight})
+    return words
 
 
 def texts_of(instance: Instance) -> list[str]:

@@ -8,6 +8,7 @@ from allennlp.data.fields import IndexField, TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from elmo_tasks.kinds import Answer, Entailment
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 from elmo_tasks.predictors.task import place_of, span_in
 
@@ -34,7 +35,7 @@ class SnliPredictor(JsonLinesPredictor):
         ("A woman in a red coat buys fruit at a market.", "The woman is asleep at home."),
         ("A man plays the guitar on a stage.", "The man is famous."),
     )
-    shown_as = "label"
+    kind = Entailment
 
     def __init__(self, model: Model, dataset_reader: DatasetReader, attention: bool = False, **kwargs: Any) -> None:
         super().__init__(model, dataset_reader, **kwargs)
@@ -43,7 +44,7 @@ class SnliPredictor(JsonLinesPredictor):
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         return {key: value for key, value in output.items() if key != "attention" or self.attention}
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         (output,) = outputs
         if output.get("attention") is None:
             return output["probabilities"]
@@ -75,7 +76,7 @@ class SquadPredictor(JsonLinesPredictor):
         ("When did the museum open?", "The museum opened in 1897, two years after the fire destroyed its library."),
         ("What do bees collect?", "Bees visit flowers to collect nectar, which they turn into honey in the hive."),
     )
-    shown_as = "answer"
+    kind = Answer
     without_words: ClassVar[JsonDict] = {"best_span_str": "", "best_span": None, "score": None}
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
@@ -87,7 +88,7 @@ class SquadPredictor(JsonLinesPredictor):
         start, end = (IndexField(int(index), passage) for index in outputs["best_span"])
         return [self.labeled(instance, span_start=start, span_end=end)]
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         (output,) = outputs
         none = {"text": "", "start": None, "end": None}
         span = none if output["best_span"] is None else span_in(texts[1], output)

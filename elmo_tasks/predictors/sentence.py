@@ -9,8 +9,9 @@ from allennlp.data import Instance, Token
 from allennlp.data.fields import SequenceLabelField
 from allennlp.predictors import Predictor
 
+from elmo_tasks.kinds import Names, Stars, Words
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
-from elmo_tasks.predictors.task import as_tokens, place_of, span_in
+from elmo_tasks.predictors.task import Input, as_tokens, place_of, span_in
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text import Word, located_sentences, located_words, pieces
 
@@ -30,22 +31,20 @@ class SentencePredictor(JsonLinesPredictor):
     def predict_tokenized(self, tokenized_sentence: list[str]) -> JsonDict:
         return self.predict_json({"words": tokenized_sentence})
 
-    def lines(self, *texts: str) -> list[JsonDict]:
+    def read(self, *texts: str) -> Input:
         (text,) = texts
-        return self.lines_of(located_sentences(text, self._language))
+        return self.read_words(text, located_sentences(text, self._language))
 
-    def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
-        """The lines of a text whose words and sentences are known."""
-        return [{"words": list(chain.from_iterable(sentences))}]
+    def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
+        """The instances of a text with known words and sentences."""
+        return Input((text,), [self.part(as_tokens(list(chain.from_iterable(sentences))))])
 
-    def tokens(self, line: JsonDict) -> list[Token]:
-        """The words of a line."""
-        return as_tokens(
-            line["words"] if "words" in line else located_words(self.text_in(line, "text"), self._language)
-        )
+    def read_line(self, line: JsonDict) -> Input:
+        words = line["words"] if "words" in line else located_words(self.text_in(line, "text"), self._language)
+        return Input((), [self.part(as_tokens(words))])
 
-    def parse(self, line: JsonDict) -> Any:
-        tokens = self.tokens(line)
+    def part(self, tokens: list[Token]) -> Any:
+        """The instances of words that are read at once."""
         return [self._dataset_reader.text_to_instance(tokens)] if tokens else []
 
 
@@ -56,22 +55,25 @@ class TaggingPredictor(SentencePredictor):
     has the first and last word of each as `pieces`.
     """
 
-    def lines_of(self, sentences: list[list[Word]]) -> list[JsonDict]:
-        return [{"words": sentence} for sentence in sentences]
+    def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
+        return Input((text,), [self.part(as_tokens(words)) for words in sentences])
 
-    def parse(self, line: JsonDict) -> Any:
-        tokens = self.tokens(line)
+    def part(self, tokens: list[Token]) -> Any:
         parts = pieces([token.text for token in tokens]) if tokens else []
         return [self._dataset_reader.text_to_instance(tokens[part.start : part.stop]) for part in parts]
+
+    def label_of(self, label: str) -> str:
+        """Without the prefix of a tag."""
+        return "" if label == "O" else label[2:] if label[1:2] == "-" else label
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         for span in output.get("spans", ()):
             span |= place_of(instance["tokens"].tokens, span["start"], span["end"])
         return output
 
-    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
+    def prediction(self, part: Any, outputs: list[JsonDict]) -> JsonDict:
         if len(outputs) < 2:
-            return super().joined(parsed, outputs)
+            return super().prediction(part, outputs)
         parts: list[range] = []
         for output in outputs:
             start = parts[-1].stop if parts else 0
@@ -83,7 +85,7 @@ class TaggingPredictor(SentencePredictor):
         whole = {key: list(chain.from_iterable(output[key] for output in outputs)) for key in outputs[0]}
         return whole | pieces_of(parts)
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         spans = chain.from_iterable(output["spans"] for output in outputs)
         return [{**span_in(texts[0], span), "label": span["label"], "probability": span["score"]} for span in spans]
 
@@ -106,13 +108,22 @@ class NerPredictor(TaggingPredictor):
         ("Could you send the invoice to Paul Novak at Northwind Traders in Boston before Friday?",),
         ("The Red Cross was founded in Geneva by Henry Dunant in 1863.",),
     )
-    shown_as = "spans"
+    kind = Names
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": []}
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
         """One instance per entity, as in AllenNLP. A sentence without entities is one instance with its tags."""
         tags = outputs["tags"]
         rows = [spans_to_bioul([span], len(tags)) for span in tags_to_spans(tags)] or [tags]
+        return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
+
+    def labeled_for_each(self, instance: Instance, outputs: JsonDict) -> list[Instance]:
+        """
+        All names as predicted except one: then the loss is close to the log odds of this one. With only the one, as
+        AllenNLP labels instances for `InputReduction`, most of the loss is about the others.
+        """
+        spans = tags_to_spans(outputs["tags"])
+        rows = [spans_to_bioul([each for each in spans if each != span], len(outputs["tags"])) for span in spans]
         return [self.labeled(instance, tags=SequenceLabelField(row, instance["tokens"])) for row in rows]
 
 
@@ -126,7 +137,7 @@ class PosPredictor(TaggingPredictor):
         "columns of CoNLL-U, such as the included one, also gives `xpos`; its `label` is the universal tag."
     )
     examples = (("They play on Saturdays.",), ("The play was a great success.",), ("Please book a table for two.",))
-    shown_as = "spans"
+    kind = Words
     without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "probabilities": []}
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
@@ -134,20 +145,21 @@ class PosPredictor(TaggingPredictor):
         places = [place_of(tokens, number, number) for number in range(len(tokens))]
         return output | ({"places": places} if all(places) else {})
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         words: list[JsonDict] = []
         for output in outputs:
             rows = zip(output.get("places", ()), output["tags"], output["probabilities"], strict=True)
             for place, tag, p in rows:
-                # Of a model for one column, a tag may contain a "|" of its own.
-                columns = tag.split("|", len(self._columns) - 1)
-                labels = dict(zip(("label", "xpos"), columns, strict=False))
+                labels = dict(zip(("label", "xpos"), self._columns_of(tag), strict=False))
                 words.append({**span_in(texts[0], place), **labels, "probability": p})
         return words
 
-    @property
-    def _columns(self) -> Any:
-        return getattr(self._dataset_reader, "columns", ("upos",))
+    def label_of(self, label: str) -> str:
+        return self._columns_of(label)[0]
+
+    def _columns_of(self, tag: str) -> list[str]:
+        # Of a model for one column, a tag may contain a "|" of its own.
+        return tag.split("|", len(getattr(self._dataset_reader, "columns", ("upos",))) - 1)
 
 
 @Predictor.register("elmo_sst")
@@ -161,10 +173,13 @@ class SstPredictor(SentencePredictor):
         ("Long, loud and very dull.",),
         ("The story is thin, but the songs are a delight.",),
     )
-    shown_as = "label"
+    kind = Stars
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def label_of(self, label: str) -> str:
         # The labels of the treebank are 0, very negative, to 4.
-        probabilities = {int(label) + 1: probability for label, probability in super().plain(outputs).items()}
+        return str(int(label) + 1)
+
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
+        probabilities = {int(self.label_of(label)): share for label, share in super().result(outputs).items()}
         stars = max(probabilities, key=lambda number: probabilities[number], default=None)
         return {"stars": stars, "probabilities": probabilities}

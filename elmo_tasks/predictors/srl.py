@@ -11,9 +11,10 @@ from allennlp.data.fields import SequenceLabelField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
+from elmo_tasks.kinds import Roles
 from elmo_tasks.predictors.parts_of_speech import PosTagger, spacy_tagger
 from elmo_tasks.predictors.sentence import TaggingPredictor, pieces_of
-from elmo_tasks.predictors.task import place_of, span_in
+from elmo_tasks.predictors.task import Input, place_of, span_in
 from elmo_tasks.tags import tags_to_spans
 from elmo_tasks.text import pieces
 
@@ -59,7 +60,7 @@ class SrlPredictor(TaggingPredictor):
         ("She gave the children a book and they read it in the garden.",),
         ("If the tenant does not pay the rent, the landlord may end the contract.",),
     )
-    shown_as = "roles"
+    kind = Roles
     without_words: ClassVar[JsonDict] = {"words": [], "verbs": []}
 
     def __init__(
@@ -74,20 +75,24 @@ class SrlPredictor(TaggingPredictor):
         device = next(self._model.parameters()).device
         return PosTagger(device) if self._spacy_model is None else spacy_tagger(self._spacy_model)
 
-    def parse(self, line: JsonDict) -> Any:
-        tokens, predicates = self.tokens(line), line.get("predicates")
-        # -1 would be the last word.
-        if not all(predicate in range(len(tokens)) for predicate in predicates or ()):
-            raise ValueError(f"expected predicates from 0 to {len(tokens) - 1}, got {predicates}")
-        positions = None if predicates is None else list(map(int, predicates))
-        return _Sentence(tokens, positions, pieces([token.text for token in tokens]))
+    def part(self, tokens: list[Token]) -> Any:
+        return _Sentence(tokens, None, pieces([token.text for token in tokens]))
 
-    def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
-        texts = (sentence.words_of_pieces() for sentence in parsed if sentence.predicates is None)
+    def read_line(self, line: JsonDict) -> Input:
+        (sentence,) = super().read_line(line).parts
+        if (predicates := line.get("predicates")) is not None:
+            # -1 would be the last word.
+            if not all(predicate in range(len(sentence.tokens)) for predicate in predicates):
+                raise ValueError(f"expected predicates from 0 to {len(sentence.tokens) - 1}, got {predicates}")
+            sentence = sentence._replace(predicates=list(map(int, predicates)))
+        return Input((), [sentence])
+
+    def instances_of(self, parts: list[Any]) -> list[list[Instance]]:
+        texts = (sentence.words_of_pieces() for sentence in parts if sentence.predicates is None)
         unknown = list(chain.from_iterable(texts))
         tags = chain.from_iterable(self._tagger(unknown) if any(unknown) else unknown)
         instances = []
-        for sentence in parsed:
+        for sentence in parts:
             positions = sentence.predicates
             if positions is None:
                 of_words = islice(tags, len(sentence.tokens))
@@ -115,17 +120,17 @@ class SrlPredictor(TaggingPredictor):
         tokens, metadata = instance["tokens"].tokens, instance["metadata"].metadata
         found = tags_to_spans(output["tags"])
         output["spans"] = [{"label": label, "start": start, "end": end} for label, start, end in found]
-        # The first word of the piece, for `joined`; the place of the verb, if the words come from a text.
+        # The first word of the piece, for `prediction`; the place of the verb, if the words come from a text.
         first = {"first": metadata["first"]} if "first" in metadata else {}
         verb = place_of(tokens, metadata["verb_index"], metadata["verb_index"])
         return super().finish(instance, output) | first | verb
 
-    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
-        words = [token.text for token in parsed.tokens]
+    def prediction(self, part: Any, outputs: list[JsonDict]) -> JsonDict:
+        words = [token.text for token in part.tokens]
         whole: JsonDict = {"words": words, "verbs": [_in_sentence(output, words) for output in outputs]}
-        return whole | pieces_of(parsed.pieces)
+        return whole | pieces_of(part.pieces)
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         # An auxiliary has no roles but itself.
         return [_predicate(texts[0], verb) for verb in outputs if len(verb.get("spans", ())) > 1]
 

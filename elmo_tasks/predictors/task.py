@@ -1,17 +1,25 @@
-"""What a task says about itself: its description, a text's instances, and the plain result."""
+"""What a task says about itself: its description, the instances of a text, and the result."""
 
 import copy
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, NamedTuple
 
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField
 
+from elmo_tasks.kinds import Json, Kind
 from elmo_tasks.text import Word, as_words
 
-__all__ = ["Task", "as_tokens", "place_of", "span_in", "tokens_of"]
+__all__ = ["Input", "Task", "as_tokens", "place_of", "span_in", "tokens_of"]
+
+
+class Input(NamedTuple):
+    """Texts for a task, and the instances of each part that is read separately: of each sentence, or of the whole."""
+
+    texts: tuple[str, ...]
+    parts: list[Any]
 
 
 class Task:
@@ -19,9 +27,8 @@ class Task:
     What a task takes and gives. `JsonLinesPredictor` adds what all tasks share, so the predictor of a new task only
     overrides some of these.
 
-    A *line* is a JSON object with the texts of one input. It becomes instances, the model's output for each of them is
-    completed by `finish`, and these outputs are joined to the prediction of the line. For texts, `plain` makes a result
-    from the same outputs.
+    Texts, or a JSON line, become an `Input` with instances. `finish` completes the model's output for an instance.
+    From the outputs, `result` makes the plain result of the texts, and `prediction` the form of AllenNLP's JSON lines.
     """
 
     title: ClassVar[str] = ""
@@ -33,45 +40,49 @@ class Task:
     """For inputs that a data set calls differently, the key in a line."""
     examples: ClassVar[Sequence[tuple[str, ...]]] = ()
     """Values of `inputs`."""
-    shown_as: ClassVar[Literal["spans", "roles", "label", "answer", "chains", "json"]] = "json"
-    """How the demo shows the plain result."""
+    kind: ClassVar[type[Kind]] = Json
+    """The kind of the plain result: see `elmo_tasks.kinds`."""
     without_words: ClassVar[JsonDict] = {"label": None, "probabilities": {}}
-    """The prediction of a line without words."""
+    """The output for a text without words."""
 
     _dataset_reader: DatasetReader
     _language: str
 
-    def lines(self, *texts: str) -> list[JsonDict]:
-        """The lines for one input of the task: values of `inputs`."""
-        return [dict(zip(self.inputs, texts, strict=True))]
+    def read(self, *texts: str) -> Input:
+        """The instances of texts, which are values of `inputs`. A part without words has none."""
+        has_words = all(text.strip() for text in texts)
+        return Input(texts, [[self._dataset_reader.text_to_instance(*texts)] if has_words else []])
 
-    def text_in(self, line: JsonDict, name: str) -> Any:
-        """The text of an input in a line."""
-        return line[name if name in line else self.keys.get(name, name)]
+    def read_line(self, line: JsonDict) -> Input:
+        """The one part of a JSON line. Errors get the line's number."""
+        return self.read(*(self.text_in(line, name) for name in self.inputs))
 
-    def parse(self, line: JsonDict) -> Any:
-        """What a line means, for `instances_of`. The errors of this method get the line's number."""
-        texts = [self.text_in(line, name) for name in self.inputs]
-        return [self._dataset_reader.text_to_instance(*texts)] if all(text.strip() for text in texts) else []
-
-    def instances_of(self, parsed: list[Any]) -> list[list[Instance]]:
-        """The instances of each of many lines: by default, what `parse` returns. None: a line without words."""
-        return parsed
+    def instances_of(self, parts: list[Any]) -> list[list[Instance]]:
+        """The instances of each of many parts, if `read` cannot make them one by one."""
+        return parts
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         """Completes the model's output for an instance."""
         return output
 
-    def joined(self, parsed: Any, outputs: list[JsonDict]) -> JsonDict:
-        """The prediction of a line, from the finished outputs of its instances."""
+    def prediction(self, part: Any, outputs: list[JsonDict]) -> JsonDict:
+        """AllenNLP's form of a part, from the finished outputs of its instances."""
         return outputs[0] if outputs else copy.deepcopy(self.without_words)
 
-    def plain(self, outputs: list[JsonDict], *texts: str) -> Any:
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         """
-        The result for one input, from the finished outputs of all its instances, or from `without_words`. By default
-        the probabilities of the labels, if the result is shown as a label.
+        The plain result of texts, from the finished outputs of all instances, or from `without_words`. By default,
+        what the kind takes from the only output.
         """
-        return outputs[0]["probabilities"] if self.shown_as == "label" else outputs[0]
+        return self.kind.from_output(outputs[0])
+
+    def label_of(self, label: str) -> str:
+        """The label in a result for one in the model's vocabulary, such as `PER` for the tag `B-PER`. Empty: none."""
+        return label
+
+    def text_in(self, line: JsonDict, name: str) -> Any:
+        """The text of an input in a line."""
+        return line[name if name in line else self.keys.get(name, name)]
 
 
 def as_tokens(words: Any) -> list[Token]:

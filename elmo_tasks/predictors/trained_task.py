@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
+from itertools import starmap
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,9 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
-from elmo_tasks.predictors.explanation import explained
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
-from elmo_tasks.predictors.views import picture, rows_of
-from elmo_tasks.text import readable
+from elmo_tasks.predictors.task import Input
+from elmo_tasks.text import Word, readable
 from elmo_tasks.trained_models import local_model, name_of, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.elmo import CARD_FIELDS
@@ -114,8 +114,12 @@ class TrainedTask:
         self.predictor: JsonLinesPredictor = predictor
         self.task = name.removeprefix("elmo_")
         """Names the task: `ner` and so on, or what a predictor is registered as."""
-        if threshold and predictor.shown_as != "spans":
+        self.kind = predictor.kind(predictor.labels)
+        """What the results are: see `elmo_tasks.kinds`."""
+        if threshold and not self.kind.has_threshold:
             raise ValueError(f"expected a model of names for a threshold, got one of {self.task}: {self.path}")
+        if not 0.0 <= threshold <= 1.0:
+            raise ValueError(f"expected a threshold from 0 to 1, got {threshold}")
         for module in list(archive.model.modules()):
             if isinstance(module, ContextualBilm):
                 module.share()
@@ -127,9 +131,7 @@ class TrainedTask:
         to each of its texts. `stop`, such as the `is_set` of a `threading.Event`, is asked before each batch: if it
         returns true, this call raises `concurrent.futures.CancelledError`.
         """
-        given = self._by_name(texts, named)
-        inputs = _rows(given)
-        is_one = all(isinstance(each, str) for each in given.values())
+        inputs, is_one = self._inputs(texts, named)
         progress = self._settings["progress"]
         hidden = (None if len(inputs) > _MANY else True) if progress is None else not progress
         results = tqdm(self.stream(inputs, stop), total=len(inputs), disable=hidden)
@@ -137,28 +139,46 @@ class TrainedTask:
 
     def stream(self, inputs: Iterable[tuple[str, ...]], stop: Stop = None) -> Iterator[Any]:
         """The results for many inputs, each a tuple of the task's texts, as they come; `stop` as in a call."""
+        return self._results((self.predictor.read(*map(readable, texts)) for texts in inputs), stop)
+
+    def results_of_words(self, texts: Iterable[tuple[str, list[list[Word]]]]) -> Iterator[Any]:
+        """The results for texts with known words and sentences, of a task of single texts."""
+        predictor: Any = self.predictor
+        return self._results(starmap(predictor.read_words, texts))
+
+    def _results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
         threshold = self._settings["threshold"]
-        read = (tuple(map(readable, texts)) for texts in inputs)
-        for result in self.predictor.results(((texts, self.predictor.lines(*texts)) for texts in read), stop):
-            yield [each for each in result if each["probability"] >= threshold] if threshold else result
+        for result in self.predictor.results(inputs, stop):
+            yield self.kind.above(result, threshold) if threshold else result
 
     def frame(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> "pandas.DataFrame":
         """
         The results for texts, given as in a call, as a table with a row for each name, role, mention or tagged word,
-        or for each text. `document` is the number of the text, from 0.
+        or for each text. `document` is the number of the text, from 0. The columns and their types do not depend on
+        the results, except of a task with results of its own form.
         """
         import pandas
 
-        inputs = _rows(self._by_name(texts, named))
+        inputs, _ = self._inputs(texts, named)
         rows = []
         for number, result in enumerate(self.stream(inputs)):
-            rows += [{"document": number, **row} for row in rows_of(self.predictor.shown_as, result)]
-        return pandas.json_normalize(rows)
+            rows += [{"document": number, **row} for row in self.kind.rows(result)]
+        if not self.kind.columns:
+            return pandas.json_normalize(rows)
+        text: Any = pandas.Series([""]).dtype
+        # A whole number may be missing.
+        types: dict[Any, Any] = {int: "int64", int | None: "Int64", str: text}
+        columns = {
+            name: pandas.Series([row.get(name) for row in rows], dtype=types.get(kind, "float64"))
+            for name, kind in {"document": int, **self.kind.columns}.items()
+        }
+        return pandas.DataFrame(columns)
 
     def render(self, *texts: str, **named: str) -> str:
-        """A picture of the result for a text, as HTML by displaCy: names, roles, chains, or the answer in a passage."""
-        ((*_, text),) = inputs = _rows(self._by_name(texts, named))
-        return picture(self.predictor.shown_as, text, next(self.stream(inputs)), str(self._options["language"]))
+        """A picture of the result for a text, as HTML: places in the text, or labels as bars."""
+        inputs, _ = self._inputs(texts, named)
+        ((*_, text),) = inputs
+        return self.kind.picture(text, next(self.stream(inputs)), str(self._options["language"]))
 
     def explain(self, *texts: str, interpreter: str = "simple-gradient", **named: str) -> list[dict[str, Any]]:
         """
@@ -166,7 +186,8 @@ class TrainedTask:
         predicate, a chain, or else the result, and `words` with `text`, `start`, `end` and `weight`. The weights of a
         text sum to 1. `interpreter` is AllenNLP's: also `"integrated-gradient"` or `"smooth-gradient"`.
         """
-        return list(explained(self.predictor, _rows(self._by_name(texts, named))[0], interpreter))
+        ((*read,), *_), _ = self._inputs(texts, named)
+        return list(self.predictor.explain(*read, interpreter=interpreter))
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """
@@ -189,18 +210,27 @@ class TrainedTask:
             text = own_card.read_text("utf-8") if own_card.is_file() else CARD_FIELDS + card
             (made / "README.md").write_text(text, "utf-8")
 
-    def _by_name(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """What was given for each input of the task."""
+    def _inputs(self, texts: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[tuple[str, ...]], bool]:
+        """The texts of each input, and whether only one was given, not a list."""
         names = self.predictor.inputs
-        if len(texts) == 1 < len(names) and not named and isinstance(texts[0], Iterable):
+        if len(texts) == 1 < len(names) and not named and _is_list(texts[0]):
+            # A list of pairs.
             pairs = list(texts[0])
             if all(isinstance(pair, tuple | list) and len(pair) == len(names) for pair in pairs):
                 texts = tuple(zip(*pairs, strict=True)) or ((),) * len(names)
-        given = {**dict(zip(names, texts, strict=False)), **named}
+        given = dict(zip(names, texts, strict=False)) | named
         if len(texts) + len(named) != len(names) or given.keys() != set(names):
             found = ", ".join([*(f"{text!r:.40}" for text in texts), *(f"{name}=..." for name in named)])
             raise TypeError(f"expected {' and '.join(names)}, got {found or 'nothing'}")
-        return {name: given[name] for name in names}
+        columns = {name: _column(name, given[name]) for name in names}
+        lists = {name: column for name, column in columns.items() if not isinstance(column, str)}
+        if not lists:
+            return [tuple(columns.values())], True
+        if len({*map(len, lists.values())}) > 1:
+            counts = ", ".join(f"{len(column)} as {name}" for name, column in lists.items())
+            raise ValueError(f"expected as many texts for each input, got {counts}")
+        n_inputs = len(next(iter(lists.values())))
+        return list(zip(*(lists.get(name, [columns[name]] * n_inputs) for name in names), strict=True)), False
 
     @property
     def name(self) -> str:
@@ -272,19 +302,18 @@ def _loaded(cls: type[TrainedTask], model: str, packages: str, options: tuple[tu
     return cls(model, **dict(options))
 
 
-def _rows(given: dict[str, Any]) -> list[tuple[str, ...]]:
-    """The texts of each input, from a text or a list of texts for each name."""
-    columns = {}
-    for name, each in given.items():
-        if isinstance(each, Mapping) or hasattr(each, "columns"):
-            raise TypeError("expected texts, got a table: give one of its columns")
-        columns[name] = list(each) if isinstance(each, Iterable) and not isinstance(each, str) else [each]
-        wrong = [number for number, text in enumerate(columns[name]) if not isinstance(text, str)]
-        if wrong:
-            raise TypeError(f"expected texts, got {columns[name][wrong[0]]!r:.40} ({name} {wrong[0]})")
-    n_inputs = max(map(len, columns.values()))
-    columns = {name: column * n_inputs if isinstance(given[name], str) else column for name, column in columns.items()}
-    if any(len(column) != n_inputs for column in columns.values()):
-        counts = ", ".join(f"{len(column)} as {name}" for name, column in columns.items())
-        raise ValueError(f"expected as many texts for each input, got {counts}")
-    return list(zip(*columns.values(), strict=True))
+def _is_list(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str)
+
+
+def _column(name: str, given: Any) -> Any:
+    """A text, or a list of texts."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        raise TypeError("expected texts, got a table: give one of its columns")
+    column = list(given) if _is_list(given) else [given]
+    wrong = [number for number, text in enumerate(column) if not isinstance(text, str)]
+    if wrong:
+        raise TypeError(f"expected texts, got {column[wrong[0]]!r:.40} ({name} {wrong[0]})")
+    return column

@@ -9,6 +9,7 @@ import conllu
 import pytest
 
 from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.kinds import Chains, Json, Names, Roles, Stars, Words
 
 TEXT = "Ann met\nBob Lee. She sang."
 
@@ -21,16 +22,19 @@ def place(text: str, occurrence: str, label: str = "", **more: Any) -> dict[str,
 
 NAMES = [place(TEXT, "Ann", "person", probability=0.5), place(TEXT, "met\nBob", "event", probability=0.25)]
 TAGS = [place(TEXT, word, tag, probability=0.5) for word, tag in [("Ann", "PROPN"), ("met", "VERB"), ("sang", "VBD")]]
+TAGS[1]["xpos"] = "VBD"
 ROLES = [{"verb": "met", "start": 4, "end": 7, "roles": [place(TEXT, "Ann", "ARG0"), place(TEXT, "met", "V")]}]
 CHAINS = {"chains": [[place(TEXT, "Ann"), place(TEXT, "She")]], "resolved": "Ann met\nBob Lee. Ann sang."}
 TASKS: dict[str, Any] = {
-    name: SimpleNamespace(task=task, path="none", predictor=SimpleNamespace(shown_as=shown_as, examples=()))
-    for name, task, shown_as in [
-        ("ner", "ner", "spans"),
-        ("pos", "pos", "spans"),
-        ("srl", "srl", "roles"),
-        ("coref", "coref", "chains"),
-        ("2-ner", "ner", "spans"),
+    name: SimpleNamespace(task=task, kind=kind)
+    for name, task, kind in [
+        ("ner", "ner", Names()),
+        ("pos", "pos", Words()),
+        ("srl", "srl", Roles()),
+        ("coref", "coref", Chains()),
+        ("2-ner", "ner", Names()),
+        ("sst", "sst", Stars(["1", "2"])),
+        ("json", "json", Json()),
     ]
 }
 
@@ -71,7 +75,7 @@ def test_conllu_has_words_tags_names_and_places(output_of):
     assert second.metadata == {"text": "She sang."}
     assert [(word["form"], word["upos"], word["xpos"], word["misc"]["ner"]) for word in first] == [
         ("Ann", "PROPN", "PROPN", "B-person"),
-        ("met", "VERB", "VERB", "B-event"),
+        ("met", "VERB", "VBD", "B-event"),
         ("Bob", "_", None, "I-event"),
         ("Lee", "_", None, "O"),
         (".", "_", None, "O"),
@@ -162,10 +166,10 @@ def test_the_types_of_parquet_are_those_of_the_task(output_of, tmp_path):
     assert schemas[0] == schemas[1] and not any(pyarrow.types.is_null(field.type) for field in schemas[0])
 
 
-def test_parquet_has_the_stars(output_of, monkeypatch):
+def test_parquet_has_the_stars_and_any_json(output_of):
     parquet = pytest.importorskip("pyarrow.parquet")
     result = {"stars": 2, "probabilities": {1: 0.25, 2: 0.75}}
-    predictor = SimpleNamespace(shown_as="label", examples=())
-    monkeypatch.setitem(TASKS, "sst", SimpleNamespace(predictor=predictor, stream=lambda examples: iter([result])))
-    table = parquet.read_table(output_of(".parquet", [annotated("a", "Good.", sst=result)]))
-    assert table.to_pylist() == [{"document": "a", "sst": {"stars": 2, "probabilities": {"1": 0.25, "2": 0.75}}}]
+    table = parquet.read_table(output_of(".parquet", [annotated("a", "Good.", sst=result, json=[1, "a"])]))
+    (row,) = table.to_pylist()
+    assert row["sst"] == {"stars": 2, "probabilities": {"1": 0.25, "2": 0.75}}
+    assert json.loads(row["json"]) == [1, "a"]

@@ -63,7 +63,7 @@ class TestPartsOfSpeech:
     def test_a_tag_of_two_columns_is_divided(self, make_model, tags, expected):
         predictor = PosPredictor(make_model("pos_tagger", PLACES["none"]).model, PosReader(tags=tags))
         prediction = {"tags": ["A|B"], "probabilities": [1.0], "places": [{"start_char": 0, "end_char": 3}]}
-        (word,) = predictor.plain([prediction], "Yes")
+        (word,) = predictor.result([prediction], "Yes")
         assert (word["text"], word["label"], word.get("xpos")) == ("Yes", *expected)
 
 
@@ -103,7 +103,7 @@ class TestSnliPredictor:
 class TestSpeakers:
     def test_they_and_the_genre_reach_the_model(self, made_predictor):
         inputs = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
-        metadata = made_predictor("coref").parse(inputs)[0]["metadata"].metadata
+        metadata = made_predictor("coref").read_line(inputs).parts[0][0]["metadata"].metadata
         assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
 
 

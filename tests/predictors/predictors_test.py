@@ -122,7 +122,7 @@ class TestAllTasks:
         predictor = made_predictor(task, language="xx")
         keys = {"coref": ["document"], "snli": ["sentence1", "sentence2"], "squad": ["question", "passage"]}
         line = dict.fromkeys(keys.get(task, ["sentence"]), "Ann isn't singing.")
-        ((instance, *_),) = predictor.instances_of([predictor.parse(line)])
+        ((instance, *_),) = predictor.instances_of(predictor.read_line(line).parts)
         field = instance[texts_of(instance)[0]]
         words = [token.text for token in (field[0] if task == "coref" else field)]
         assert words == ["Ann", "isn't", "singing", "."]
@@ -131,7 +131,7 @@ class TestAllTasks:
     def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
         predictor = made_predictor(task)
         weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]
-        ((instance, *_),) = predictor.instances_of([predictor.parse(LINES[task][1])])
+        ((instance, *_),) = predictor.instances_of(predictor.read_line(LINES[task][1]).parts)
         for name, text in zip(texts_of(instance), sorted(weights, reverse=True), strict=True):
             field = instance[name]
             n_words = sum(map(len, field)) if task == "coref" else len(field)

@@ -167,7 +167,7 @@ class TestCopies:
         assert len(content) < 500 and "a biLM with 3 layers" in repr(task)
         assert pickle.loads(content)(*texts) == expected
         for copied in (pickle.loads(pickle.dumps(task.predictor)), copy.deepcopy(task.predictor)):
-            assert next(copied.results([(tuple(texts), copied.lines(*texts))])) == expected
+            assert next(copied.results([copied.read(*texts)])) == expected
 
     @pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.weekly), "fork"])
     def test_multiprocessing(self, trained, method):
@@ -202,7 +202,7 @@ class TestLongSentences:
 
     def test_plain_results_need_no_tags_for_each_word_and_verb(self, trained, monkeypatch):
         seen = []
-        monkeypatch.setattr(trained["srl"].predictor, "plain", lambda outputs, text: seen.extend(outputs))
+        monkeypatch.setattr(trained["srl"].predictor, "result", lambda outputs, text: seen.extend(outputs))
         trained["srl"](" ".join(["she beat René"] * 100))
         assert {len(output["tags"]) for output in seen} == {96, 12}
 
@@ -247,9 +247,18 @@ class TestViews:
         }
         assert all(re.search(rf">\s*{label}\s", html) for label in labels)
 
-    def test_a_text_without_spans_cannot_be_drawn(self, trained):
-        with pytest.raises(ValueError, match="names, roles, chains"):
-            trained["sst"].render(TEXT)
+    @pytest.mark.parametrize("task", TEXTS)
+    def test_columns_and_their_types_do_not_depend_on_the_texts(self, trained, task):
+        empty = trained[task].frame(*[[]] * len(TEXTS[task]))
+        for texts in ([" "], ["It."], [TEXT]):
+            frame = trained[task].frame(*[texts] * len(TEXTS[task]))
+            assert list(frame.dtypes.items()) == list(empty.dtypes.items())
+        assert len(empty) == 0 and next(iter(empty)) == "document" and "object" not in set(map(str, empty.dtypes))
+
+    def test_labels_are_bars(self, trained):
+        html = trained["sst"].render(TEXT)
+        for stars, share in trained["sst"](TEXT)["probabilities"].items():
+            assert f"<div>{'★' * stars}</div>" in html and f"{share:.2f}" in html
 
 
 class TestOptions:
@@ -264,6 +273,9 @@ class TestOptions:
     def test_a_threshold_is_for_names(self, archive):
         with pytest.raises(ValueError, match="names for a threshold, got one of srl"):
             TrainedTask(archive("srl", "both", 3), threshold=0.5)
+        for threshold in (1.5, float("nan")):
+            with pytest.raises(ValueError, match="a threshold from 0 to 1, got"):
+                TrainedTask(archive("ner", "both", 3), threshold=threshold)
 
 
 def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):

@@ -9,6 +9,7 @@ from allennlp.nn.util import get_text_field_mask, masked_max
 from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy
 
+from elmo_tasks.kinds import Label
 from elmo_tasks.models.elmo_model import ElmoModel, labels_of, readable_labels
 from elmo_tasks.predictors import SentencePredictor
 
@@ -48,4 +49,4 @@ class QuestionPredictor(SentencePredictor):
     title = "Is it a question?"
     about = "Whether a sentence is a question: the probabilities of `yes` and `no`."
     examples = (("Who sang in Rome?",), ("She sang in Rome.",))
-    shown_as = "label"
+    kind = Label

@@ -1,0 +1,60 @@
+"""Groups of spans in spaCy's documents that stay right if tokens are merged or split."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+from spacy.tokens import Doc, Span, SpanGroup
+
+__all__ = ["groups_in", "set_groups", "tokens_at"]
+
+
+class _TextSpans(SpanGroup):
+    """Finds its spans by their characters: spaCy does not renumber the tokens in groups."""
+
+    def __iter__(self) -> Iterator[Span]:
+        return iter(_spans(self.doc, 0, self.attrs["places"]))
+
+    def __getitem__(self, index: int) -> Span:
+        return list(self)[index]
+
+    def to_bytes(self) -> bytes:
+        return SpanGroup(self.doc, name=self.name, attrs=self.attrs, spans=list(self)).to_bytes()
+
+
+def set_groups(doc: Doc, attribute: str, prefix: str, groups: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+    """
+    Replaces the groups of a document, each with a head: in `doc.spans`, with names that have a prefix and a number, and
+    in an attribute of each head, as the offsets of its spans relative to its own, which `Doc.from_docs` keeps.
+    """
+    for name in [name for name in doc.spans if name.startswith(prefix)]:
+        del doc.spans[name]
+    for key in [key for key in doc.user_data if key[1:2] == (attribute,)]:
+        del doc.user_data[key]
+    for number, (head, places) in enumerate(groups, start=1):
+        spans = [tokens_at(doc, place["start"], place["end"], place["label"]) for place in places]
+        absolute = [(span.start_char, span.end_char, span.label_) for span in spans]
+        name = f"{prefix}{number}"
+        doc.spans[name] = _TextSpans(doc, name=name, attrs={"places": absolute}, spans=spans)
+        owner = tokens_at(doc, head["start"], head["end"])
+        first = owner.start_char
+        owner._.set(attribute, [(start - first, end - first, label) for start, end, label in absolute])
+
+
+def groups_in(doc: Doc, attribute: str) -> Iterator[tuple[Span, list[Span]]]:
+    """The heads and spans that a document has in an attribute, in the order of the text."""
+    user_data: dict[Any, Any] = doc.user_data
+    for start, end in sorted(key[2:] for key in user_data if key[1:2] == (attribute,)):
+        yield tokens_at(doc, start, end), _spans(doc, start, user_data["._.", attribute, start, end])
+
+
+def tokens_at(doc: Doc, start: int, end: int, label: str = "") -> Span:
+    """The tokens with these characters."""
+    # displaCy does not escape labels.
+    (span,) = _spans(doc, 0, [(start, end, escape(label))])
+    return span
+
+
+def _spans(doc: Doc, first: int, places: Sequence[tuple[int, int, str]]) -> list[Span]:
+    spans = [doc.char_span(first + start, first + end, label, alignment_mode="expand") for start, end, label in places]
+    return [span for span in spans if span is not None]

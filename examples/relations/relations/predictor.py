@@ -1,0 +1,76 @@
+"""What the task gives: a kind of result of its own, and the predictor that makes it."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, ClassVar, TypedDict
+
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.predictors import Predictor
+
+from elmo_tasks.kinds import Group, Place, Places
+from elmo_tasks.predictors import TaggingPredictor
+from elmo_tasks.predictors.task import place_of, span_in
+
+
+class Relation(TypedDict):
+    label: str
+    head: Place
+    tail: Place
+    probability: float
+
+
+class Row(TypedDict):
+    label: str
+    head: str
+    head_start: int
+    head_end: int
+    tail: str
+    tail_start: int
+    tail_end: int
+    probability: float
+
+
+class Relations(Places):
+    result = list[Relation]
+    row = Row
+    has_threshold = True
+
+    def above(self, result: Any, threshold: float) -> Any:
+        return [each for each in result if each["probability"] >= threshold]
+
+    def rows(self, result: Any) -> Iterator[dict[str, Any]]:
+        for each in result:
+            row = {"label": each["label"], "probability": each["probability"]}
+            for side in ("head", "tail"):
+                place = each[side]
+                row |= {side: place["text"], f"{side}_start": place["start"], f"{side}_end": place["end"]}
+            yield row
+
+    def groups(self, result: Any) -> list[Group]:
+        return [
+            Group({**each["head"], "label": "head"}, [{**each["tail"], "label": each["label"], "type": "tail"}])
+            for each in result
+        ]
+
+
+@Predictor.register("relations")
+class RelationPredictor(TaggingPredictor):
+    title = "Relations"
+    about = "Who works for or lives in what: a list of relations with `label`, `head`, `tail` and `probability`."
+    examples = (("Ann Lee works for Acme.",), ("Tom lives in Rome.",))
+    kind = Relations
+    without_words: ClassVar[JsonDict] = {"words": [], "relations": []}
+
+    def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
+        tokens = instance["tokens"].tokens
+        for relation in output["relations"]:
+            for side in ("head", "tail"):
+                first, last = relation[side]
+                words = " ".join(output["words"][first : last + 1])
+                relation[side] = {"words": words, **place_of(tokens, first, last)}
+        return output
+
+    def result(self, outputs: list[JsonDict], *texts: str) -> Any:
+        relations = chain.from_iterable(output["relations"] for output in outputs)
+        return [{**each, **{side: span_in(texts[0], each[side]) for side in ("head", "tail")}} for each in relations]
