@@ -348,11 +348,15 @@ class Label(Kind):
     def probabilities(self, result: Any) -> dict[str, float]:
         return dict(result)
 
+    def shown(self, label: str) -> str:
+        """A label in a picture."""
+        return label
+
     def rows(self, result: Any) -> Iterator[dict[str, Any]]:
         yield self.probabilities(result)
 
     def picture(self, text: str, result: Any, language: str) -> str:
-        bars = "".join(_bar(label, share) for label, share in self.probabilities(result).items())
+        bars = "".join(_bar(self.shown(label), share) for label, share in self.probabilities(result).items())
         return f'<div style="display: grid; grid-template-columns: auto 1fr; gap: 0.3em 1em">{bars}</div>'
 
     def set_in(self, doc: "Doc", result: Any) -> None:
@@ -386,6 +390,9 @@ class Stars(Label):
 
     def probabilities(self, result: Any) -> dict[str, float]:
         return {str(stars): share for stars, share in result["probabilities"].items()}
+
+    def shown(self, label: str) -> str:
+        return "★" * int(label)
 
     def rows(self, result: Any) -> Iterator[dict[str, Any]]:
         columns = {f"probabilities.{stars}": share for stars, share in self.probabilities(result).items()}

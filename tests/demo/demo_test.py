@@ -139,10 +139,10 @@ class TestPage:
 class TestTasks:
     def test_entailment_has_the_attention_of_both_sides(self, archives):
         (snli,) = [archive for archive in archives if archive.trained.task == "snli"]
-        # Three words and two.
+        # Five words and two.
         (page,) = snli.values("Dogs <i> dogs", "They they")
         tables = [table.split("<tr>")[1:] for table in page.split("<table>")[1:]]
-        assert [len(rows) for rows in tables] == [4, 3] and "&lt;i&gt;" in page
+        assert [len(rows) for rows in tables] == [6, 3] and "<th>&lt;</th>" in page
         for rows in tables:
             for row in rows[1:]:
                 # Each word distributes its attention over the words of the other sentence.
