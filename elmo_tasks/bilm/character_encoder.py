@@ -174,16 +174,21 @@ class CharacterEncoder(nn.Module):
 
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
-        modules: list[Any] = [module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)]
-        weights, biases = [module.weight.flatten(1) for module in modules], [module.bias for module in modules]
+
+        def layers() -> tuple[list[Any], list[torch.Tensor], list[torch.Tensor]]:
+            modules: list[Any] = [module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)]
+            return modules, [module.weight.flatten(1) for module in modules], [module.bias for module in modules]
+
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             self._packed.forget()
+            modules, weights, biases = layers()
             converted = _converted([*weights, *biases], dtype)
             pairs = zip(converted[: len(modules)], converted[len(modules) :], strict=True)
             linears = [partial(linear, weight=weight, bias=bias) for weight, bias in pairs]
             return dict(zip(modules, linears, strict=True))
 
         def packed() -> _LinearLayers:
+            modules, weights, biases = layers()
             return dict(zip(modules, map(partial(packed_linear, dtype=dtype), weights, biases), strict=True))
 
         return self._packed(parameters, dtype, packed)

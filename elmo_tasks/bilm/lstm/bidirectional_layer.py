@@ -11,14 +11,16 @@ precision, and a step of the biLM's size fills the cache, so its gradient would 
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
+from torch import nn
 from torch.autograd.function import once_differentiable
 
 from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.kernels.packed_linear import IS_GPU, StackedLinear, type_of_results
 from elmo_tasks.bilm.lstm.cell import CellGradient, Saved, steps_on
+from elmo_tasks.bilm.lstm.one_sentence import SentenceLstms, takes_one_row
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm, scaled_parameters
 from elmo_tasks.bilm.packing import previous_values
 
@@ -48,7 +50,10 @@ class BidirectionalLayer:
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
         self.lstms = tuple(lstms)
         self._clips = Clips(self.lstms[0].cell_clip, self.lstms[0].projection_clip)
-        self._packed: FrozenValue[_Weights] = FrozenValue()
+        # Separate, because one sentence on a CPU needs the second, and a batch the third.
+        self._input_side: FrozenValue[StackedLinear] = FrozenValue()
+        self._of_sentence: FrozenValue[SentenceLstms] = FrozenValue()
+        self._of_steps: FrozenValue[_StepWeights] = FrozenValue()
 
     def __call__(
         self, inputs: torch.Tensor, batch_sizes: Sequence[int], *, dtype: torch.dtype | None = None
@@ -66,33 +71,48 @@ class BidirectionalLayer:
         with torch.cuda.device_of(inputs):  # type: ignore[no-untyped-call]
             if torch.is_grad_enabled() and (inputs.requires_grad or is_trained):
                 if is_trained:
-                    self._packed.forget()
+                    for weights in (self._input_side, self._of_sentence, self._of_steps):
+                        weights.forget()
                 return ProjectedLstmFunction.apply(  # type: ignore[no-any-return, no-untyped-call]
-                    inputs, *self._stacked_parameters(), batch_sizes, self._clips
+                    inputs, *self._scaled_parameters(), batch_sizes, self._clips
                 )
-            weights = self._packed(parameters, dtype, lambda: _Weights(*self._stacked_parameters(), dtype))
-            outputs = torch.empty_like(inputs)
-            _run(inputs, weights, batch_sizes, _Recurrence(outputs, weights.projection, batch_sizes, self._clips))
-            return outputs
+            return self._run(inputs, batch_sizes, parameters, dtype)
 
-    def _stacked_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _run(
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], parameters: list[nn.Parameter], dtype: torch.dtype
+    ) -> torch.Tensor:
+        input_side = self._input_side(parameters, dtype, lambda: _input_side(*self._scaled_parameters()[:2], dtype))
+        if batch_sizes[0] == 1 and takes_one_row(parameters[0], dtype):
+            run = self._of_sentence(parameters, dtype, lambda: SentenceLstms(self.lstms))
+            spans = _spans(batch_sizes, _ROWS_AT_ONCE["cpu"])
+            return run(list(input_side(inputs[:, span.rows])) for span in spans)
+        weights = self._of_steps(parameters, dtype, lambda: _StepWeights.of(*self._scaled_parameters()[::2], dtype))
+        outputs = torch.empty_like(inputs)
+        _run(inputs, input_side, weights, _Recurrence(outputs, weights.projection, batch_sizes, self._clips))
+        return outputs
+
+    def _scaled_parameters(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         each = zip(*((lstm.kernel, lstm.bias, lstm.projection) for lstm in self.lstms), strict=True)
         return scaled_parameters(*map(torch.stack, each))
 
 
-class _Weights:
-    """
-    The products with `W_x` (and the bias), with `W_h`, and with `P`, of type `dtype`, from `scaled_parameters`, of
-    shapes `(n_lstms, 2 * projection_dim, 4 * cell_dim)`, `(n_lstms, 4 * cell_dim)` and
-    `(n_lstms, cell_dim, projection_dim)`.
-    """
+# All of `scaled_parameters`: shapes `(n_lstms, 2 * projection_dim, 4 * cell_dim)`, `(n_lstms, 4 * cell_dim)` and
+# `(n_lstms, cell_dim, projection_dim)`.
+def _input_side(kernel: torch.Tensor, bias: torch.Tensor, dtype: torch.dtype) -> StackedLinear:
+    """The products with `W_x`, and the bias."""
+    return StackedLinear(kernel.chunk(2, 1)[0].transpose(1, 2), bias, dtype=dtype)
 
-    def __init__(self, kernel: torch.Tensor, bias: torch.Tensor, projection: torch.Tensor, dtype: torch.dtype) -> None:
-        # Shape: (n_lstms, 4 * cell_dim, projection_dim), each
-        of_input, of_output = kernel.transpose(1, 2).chunk(2, 2)
-        self.input_side = StackedLinear(of_input, bias, dtype=dtype)
-        self.recurrent_side = StackedLinear(of_output, dtype=dtype)
-        self.projection = StackedLinear(projection.transpose(1, 2), dtype=dtype)
+
+class _StepWeights(NamedTuple):
+    """The products of a step, with `W_h` and with `P`."""
+
+    recurrent_side: StackedLinear
+    projection: StackedLinear
+
+    @classmethod
+    def of(cls, kernel: torch.Tensor, projection: torch.Tensor, dtype: torch.dtype) -> Self:
+        recurrent_side = kernel.chunk(2, 1)[1].transpose(1, 2)
+        return cls(*(StackedLinear(each, dtype=dtype) for each in (recurrent_side, projection.transpose(1, 2))))
 
 
 class _Recurrence:
@@ -106,7 +126,8 @@ class _Recurrence:
         clips: Clips,
         saved: Saved | None = None,
     ) -> None:
-        self.outputs, self._projection, self._clip, self._saved = outputs, projection, clips.output, saved
+        self.batch_sizes, self._outputs, self._projection = batch_sizes, outputs, projection
+        self._clip, self._saved = clips.output, saved
         n_lstms, _, dim = outputs.shape
         # The memory is a sum over the sentence, so it is at least float32.
         memory_type = torch.promote_types(outputs.dtype, torch.float32)
@@ -125,27 +146,27 @@ class _Recurrence:
         # Shape: (n_lstms, n_rows, cell_dim)
         hidden = self._cell.forward(products, self._memory[:, : rows.stop - rows.start], saved)
         # Shape: (n_lstms, n_rows, projection_dim)
-        self._previous = self.outputs[:, rows]
+        self._previous = self._outputs[:, rows]
         _write(self._projection(hidden), self._clip, self._previous)
 
 
-def _run(inputs: torch.Tensor, weights: _Weights, batch_sizes: Sequence[int], recurrence: _Recurrence) -> None:
+def _run(inputs: torch.Tensor, input_side: StackedLinear, weights: _StepWeights, recurrence: _Recurrence) -> None:
     """Runs LSTMs over sentences: the input side of several steps in one product, the recurrent side in each step."""
-    for span in _spans(batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
-        input_sides = _steps(weights.input_side(inputs[:, span.rows]), span.sizes)
-        for rows, input_side in zip(span.rows_of_steps(), input_sides, strict=True):
+    for span in _spans(recurrence.batch_sizes, _ROWS_AT_ONCE.get(inputs.device.type, 4096)):
+        input_sides = _steps(input_side(inputs[:, span.rows]), span.sizes)
+        for rows, input_side_now in zip(span.rows_of_steps(), input_sides, strict=True):
             previous = recurrence.previous(rows.stop - rows.start)
-            recurrence.step(rows, weights.recurrent_side(previous, input_side))
+            recurrence.step(rows, weights.recurrent_side(previous, input_side_now))
 
 
-def _run_joined(read: torch.Tensor, kernel: StackedLinear, batch_sizes: Sequence[int], recurrence: _Recurrence) -> None:
+def _run_joined(read: torch.Tensor, kernel: StackedLinear, recurrence: _Recurrence) -> None:
     """
     The same with one product per step. `read`, what the kernel is multiplied by, has the inputs and gets the previous
     outputs. With fewer than about 48 rows, two products would be faster, because the weights are read again in each
     step.
     """
     dim = read.size(-1) // 2
-    for span in _spans(batch_sizes, read.size(1)):
+    for span in _spans(recurrence.batch_sizes, read.size(1)):
         for rows in span.rows_of_steps():
             now = read[:, rows]
             now[..., dim:] = recurrence.previous(now.size(1))
@@ -154,7 +175,7 @@ def _run_joined(read: torch.Tensor, kernel: StackedLinear, batch_sizes: Sequence
 
 class ProjectedLstmFunction(torch.autograd.Function):
     """
-    The outputs with gradients, from the tensors of `_Weights`:
+    The outputs with gradients, from the tensors of `scaled_parameters`:
     `ProjectedLstmFunction.apply(inputs, kernel, bias, projection, batch_sizes, clips)`. The inputs, the products and
     the outputs have the same type.
     """
@@ -168,14 +189,15 @@ class ProjectedLstmFunction(torch.autograd.Function):
         # What the kernel is multiplied by. Shape: (n_lstms, n_words, 2 * projection_dim)
         if IS_GPU.get(inputs.device.type):
             # Fewer kernels in a step: its rows are copied nowhere.
-            weights = _Weights(kernel, bias, projection, dtype)
-            _run(inputs, weights, batch_sizes, _Recurrence(outputs, weights.projection, batch_sizes, clips, saved))
+            weights = _StepWeights.of(kernel, projection, dtype)
+            recurrence = _Recurrence(outputs, weights.projection, batch_sizes, clips, saved)
+            _run(inputs, _input_side(kernel, bias, dtype), weights, recurrence)
             read = torch.cat([inputs, torch.cat(_previous_values(outputs, batch_sizes), 1)], -1)
         else:
             read = torch.cat([inputs, torch.empty_like(inputs)], -1)
             to_products = StackedLinear(kernel.transpose(1, 2), bias, dtype=dtype)
             to_outputs = StackedLinear(projection.transpose(1, 2), dtype=dtype)
-            _run_joined(read, to_products, batch_sizes, _Recurrence(outputs, to_outputs, batch_sizes, clips, saved))
+            _run_joined(read, to_products, _Recurrence(outputs, to_outputs, batch_sizes, clips, saved))
         ctx.save_for_backward(read, kernel, projection, outputs, *saved)
         ctx.settings = batch_sizes, clips
         return outputs
