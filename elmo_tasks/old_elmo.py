@@ -4,13 +4,14 @@ imports this file at the end of `import torch`, so it imports only the standard 
 """
 
 import importlib
+import os
 import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from allennlp_today.archives import weights_of_loading
+from allennlp_today.archives import loading, refuse_outside
 from allennlp_today.import_hooks import Module, after_import, replaces
 
 __all__ = ["bring_back_elmo_embedder", "take_elmo_from_the_archive"]
@@ -40,12 +41,14 @@ def take_elmo_from_the_archive(elmo: Module) -> None:
 
     @replaces(elmo._ElmoBiLm, "__init__")
     def init(original: Any, self: Any, options_file: str, weight_file: str, *args: Any, **kwargs: Any) -> None:
-        if (weights := weights_of_loading()) is None:
+        if (archive := loading()) is None:
             return original(self, options_file, weight_file, *args, **kwargs)
+        if os.path.isfile(options_file):
+            refuse_outside(options_file)
         with tempfile.TemporaryDirectory() as folder:
             pretrained = importlib.import_module("elmo_tasks.vectors.pretrained")
             try:
-                files = pretrained.write_archived(weights, options_file, Path(folder))
+                files = pretrained.write_archived(archive.weights, options_file, Path(folder))
             except ValueError:
                 # A model with several biLMs.
                 files = options_file, weight_file

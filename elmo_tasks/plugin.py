@@ -1,5 +1,7 @@
 """The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the data paths."""
 
+import tomllib
+from importlib.resources import files
 from typing import Any
 
 import allennlp.commands.train
@@ -12,7 +14,10 @@ from allennlp_today.import_hooks import replaces
 from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
 from elmo_tasks.bilm.process import keep_freed_memory
 
-__all__ = ["commands", "data", "metrics", "models", "modules", "predictors", "trainer"]
+__all__ = ["HARMLESS", "commands", "data", "metrics", "models", "modules", "predictors", "trainer"]
+
+HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text("utf-8"))
+"""What archives that are not trusted may name."""
 
 allennlp.common.params.evaluate_file = configs.evaluate_file
 # A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.

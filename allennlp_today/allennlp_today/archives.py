@@ -1,9 +1,8 @@
 """
 Archives of models, which may be untrusted, read as data.
 
-`load_archive` has its own code for everything that AllenNLP 2.10.1 does unsafely. AllenNLP's function of the same name
-becomes a call of it: a guard, which `ALLENNLP_TODAY_WITHOUT` does not switch off, and which also works if AllenNLP was
-imported before.
+`load_archive` has its own code for everything that AllenNLP 2.10.1 does unsafely, and AllenNLP's function of the same
+name becomes it: a guard, which `ALLENNLP_TODAY_WITHOUT` does not switch off.
 """
 
 import json
@@ -11,60 +10,82 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from os import PathLike
+from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from allennlp_today.files import compare_checksums, unpack
-from allennlp_today.import_hooks import Module, guard
-from allennlp_today.startup import INCLUDED_PACKAGES
+from allennlp_today.import_hooks import Module, after_import, guard, replaces
 
-__all__ = ["load_archive", "weights_of_loading"]
+__all__ = ["add_trust", "is_trusted", "load_archive", "loading", "refuse_outside"]
 
 _LOCK = threading.RLock()
-# The archive that is being loaded in this context, and the file of its weights.
-_LOADING: ContextVar[str | None] = ContextVar("loading", default=None)
-_WEIGHTS: ContextVar[Path | None] = ContextVar("weights", default=None)
+_HINT = "if you trust it, use --trust, or trusted=True in Python"
+_NO_CODE = {"trust_remote_code": False}
+_HELP = "allow what the archive names: any class, file or address, which may run code"
 
-# Parts of a config that `allennlp evaluate` builds after the archive is loaded.
-_BUILT_LATER = ("evaluation", "data_loader", "validation_data_loader")
-_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
-# Arguments that AllenNLP passes on to transformers, and that lead to no code and no other file.
-_HARMLESS = re.compile(
-    r"(add|do|output|num|max|is)_\w+|\w+_(token|tokens|side|dropout|prob|size|length|eps)|use_(fast|cache)"
-    r"|hidden_act|lowercase|strip_accents|(model_)?max_len(gth)?|return_dict|gradient_checkpointing|layerdrop"
-)
-_NOT_HARMLESS = ("use_auth_token", "max_memory")
+
+@dataclass(frozen=True)
+class _Loading:
+    archive: str
+    folder: Path
+    weights: Path
+    trusted: bool
+
+
+# The archive that is being loaded in this context, and the archive that a command trusts.
+_LOADING: ContextVar[_Loading | None] = ContextVar("loading", default=None)
+_TRUSTED: ContextVar[str | None] = ContextVar("trusted", default=None)
 
 
 def load_archive(
-    archive_file: str | PathLike[str], cuda_device: int = -1, overrides: Any = "", weights_file: str | None = None
+    archive_file: str | PathLike[str],
+    cuda_device: int = -1,
+    overrides: Any = "",
+    weights_file: str | None = None,
+    *,
+    trusted: bool = False,
 ) -> Any:
     """
     AllenNLP's `load_archive`, for archives that may be untrusted. An archive has files and folders only, a config in
-    JSON, registered classes, and tensors. What else it names is not imported, read or passed on to other libraries,
-    unless its package is one of `--include-package`. The arguments and the result are AllenNLP's.
+    JSON, and tensors. Of what the config names, only what is listed in `harmless.toml` and by plugins is built, no file
+    outside the archive is opened, and nothing is fetched but configs and tokenizers of transformers.
+
+    # Parameters
+
+    trusted : `bool`
+        Whether the config may name any class, file or address, as in AllenNLP. It is the default for an archive that
+        the config of a trusted one names.
     """
     from allennlp.common.file_utils import cached_path
     from allennlp.common.plugins import import_plugins
 
+    name, outer = fspath(archive_file), _LOADING.get()
+    trusted = trusted or name == _TRUSTED.get() or (outer is not None and outer.trusted)
     context = copy_context()
-    context.run(_LOADING.set, str(archive_file))
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
         import_plugins()
         with _folder_of(cached_path(archive_file)) as folder:
-            return context.run(_load, folder, cuda_device, overrides, weights_file)
+            return context.run(_load, name, Path(folder).resolve(), cuda_device, overrides, weights_file, trusted)
 
 
-def _load(folder: str, cuda_device: int, overrides: Any, weights_file: str | None) -> Any:
+def _load(
+    name: str, folder: Path, cuda_device: int, overrides: Any, weights_file: str | None, trusted: bool
+) -> Any:
     import torch
     from allennlp.common import Params
+    from allennlp.common.checks import ConfigurationError
     from allennlp.common.meta import META_NAME, Meta
     from allennlp.models import archival
+
+    from allennlp_today.harmless import check_config
 
     weights = Path(weights_file or archival.get_weights_path(folder))
     # An ensemble may have no weights of its own.
@@ -72,19 +93,50 @@ def _load(folder: str, cuda_device: int, overrides: Any, weights_file: str | Non
         compare_checksums(weights)
         # AllenNLP calls `torch.load` without the argument, and a variable can change its default. Reads no tensors.
         torch.load(weights, map_location="meta", weights_only=True)
-        _WEIGHTS.set(weights)
-    config = Params(_checked(_json_config(Path(folder, archival.CONFIG_NAME), overrides)))
-    readers = archival._load_dataset_readers(config.duplicate(), folder)
-    model = archival._load_model(config.duplicate(), str(weights), folder, cuda_device)
-    meta = Meta.from_path(file) if (file := Path(folder, META_NAME)).exists() else None
+    config = Params(_json_config(folder / archival.CONFIG_NAME, overrides))
+    if not trusted:
+        try:
+            check_config(config.as_dict(quiet=True), folder)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}: {name} ({_HINT})") from None
+    _LOADING.set(_Loading(name, folder, weights, trusted))
+    readers = archival._load_dataset_readers(config.duplicate(), str(folder))
+    model = archival._load_model(config.duplicate(), str(weights), str(folder), cuda_device)
+    meta = Meta.from_path(file) if (file := folder / META_NAME).exists() else None
     if meta is not None:
-        archival._check_version_compatibility(_LOADING.get(), meta)
+        archival._check_version_compatibility(name, meta)
     return archival.Archive(model, config, *readers, meta)
 
 
-def weights_of_loading() -> Path | None:
-    """The file with the weights of the archive that this context is loading."""
-    return _WEIGHTS.get()
+def loading() -> _Loading | None:
+    """The archive that this context is loading: its `folder`, its file with `weights`, and whether it is `trusted`."""
+    return _LOADING.get()
+
+
+def _is_untrusted() -> bool:
+    return (archive := _LOADING.get()) is not None and not archive.trusted
+
+
+def refuse_outside(path: str | PathLike[str]) -> str:
+    """The path, unless the archive that is being loaded is not trusted and it leads outside."""
+    from allennlp.common.checks import ConfigurationError
+
+    from allennlp_today.harmless import is_inside
+
+    archive = _LOADING.get()
+    if archive is not None and not archive.trusted and not is_inside(path, archive.folder):
+        raise ConfigurationError(f"expected a file in the archive, got {path}: {archive.archive} ({_HINT})")
+    return fspath(path)
+
+
+def add_trust(parser: ArgumentParser) -> None:
+    """Adds the option --trust."""
+    parser.add_argument("--trust", action="store_true", help=_HELP)
+
+
+def is_trusted(arguments: Namespace) -> bool:
+    """Whether a command has --trust or --include-package, for the archives that it is given."""
+    return bool(getattr(arguments, "trust", False) or getattr(arguments, "include_package", []))
 
 
 @contextmanager
@@ -112,6 +164,8 @@ def _json_config(path: Path, overrides: Any, ext_vars: Any = None) -> dict[str, 
         config = json.loads(_without_comments(path.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:
         raise ConfigFileError(f"expected JSON, got: {error}: {path}") from None
+    if not isinstance(config, dict):
+        raise ConfigFileError(f"expected a JSON object, got {config!r:.60}: {path}")
     if isinstance(overrides, str):
         overrides = parse_overrides(overrides, ext_vars=ext_vars)
     changed: dict[str, Any] = with_overrides(config, overrides)
@@ -119,73 +173,89 @@ def _json_config(path: Path, overrides: Any, ext_vars: Any = None) -> dict[str, 
 
 
 def _without_comments(text: str) -> str:
-    """JSON without the comments and trailing commas that Jsonnet allows; strings are kept as they are."""
-    for left_out in (r"//[^\n]*|#[^\n]*|/\*.*?\*/", r",(?=\s*[}\]])"):
-        text = re.sub(rf'("(?:[^"\\]|\\.)*")|{left_out}', lambda match: match[1] or "", text, flags=re.DOTALL)
+    """
+    JSON without the comments and trailing commas that Jsonnet allows; strings are kept as they are. Nothing is read
+    twice: a string or a comment without an end is matched up to the end of the text.
+    """
+    for left_out in (r"//[^\n]*|#[^\n]*|/\*(?>.*?\*/|.*)", r",(?=\s*+[}\]])"):
+        pattern = rf'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|{left_out}'
+        text = re.sub(pattern, lambda match: match[1] or "", text, flags=re.DOTALL)
     return text
-
-
-def _checked(config: dict[str, Any]) -> dict[str, Any]:
-    """The config of the archive, if it hands no arguments to other libraries, and names no classes to be imported."""
-    from allennlp.common.plugins import DEFAULT_PLUGINS
-
-    is_trusted = bool(INCLUDED_PACKAGES - {"allennlp", *DEFAULT_PLUGINS})
-    for keys, value in _values(config):
-        name = str(keys[-1])
-        passed_on = len(keys) > 1 and str(keys[-2]).endswith("kwargs")
-        is_harmless = _HARMLESS.fullmatch(name) and name not in _NOT_HARMLESS
-        if not is_trusted and ((passed_on and not is_harmless) or (name == "trust_remote_code" and value)):
-            _refuse(f"expected no argument {name!r} for another library", "the package of your model")
-        if keys[0] in _BUILT_LATER and isinstance(value, str) and _DOTTED.fullmatch(value):
-            package = value.split(".")[0]
-            if package not in INCLUDED_PACKAGES:
-                _refuse(f"expected a registered class, got {value!r}", package)
-    return config
-
-
-def _values(part: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Everything in a config, each with its keys from the top."""
-    if keys:
-        yield keys, part
-    if isinstance(part, dict | list):
-        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-            yield from _values(value, (*keys, key))
-
-
-def _refuse(message: str, package: str) -> None:
-    from allennlp.common.checks import ConfigurationError
-
-    hint = f"if you trust it, add --include-package with {package}"
-    raise ConfigurationError(f"{message}: {_LOADING.get()} ({hint})")
 
 
 @guard("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
     Symptom: loading an archive writes files outside its temporary folder, follows links in the archive, and reads
-    files and the environment; a library runs code that the archive names; from Python, it does not find the
-    classes of plugins. A damaged archive loads with other weights.
-    Cause: `tarfile.extractall` without a filter, which ignores the last checksum too; the config is Jsonnet;
-    only `Predictor.from_path` and the commands import plugins.
+    files and the environment; it builds any class that the archive names with any arguments, some of which are
+    commands, paths and addresses; from Python, it does not find the classes of plugins. A damaged archive loads with
+    other weights.
+    Cause: `tarfile.extractall` without a filter, which ignores the last checksum too; the config is Jsonnet, and may
+    name any class; only `Predictor.from_path` and the commands import plugins.
+    """
+    archival.load_archive, archival.extracted_archive = load_archive, _folder_of
+
+
+@guard("allennlp.common.file_utils")
+def open_files_of_the_archive_only(file_utils: Module) -> None:
+    """
+    Symptom: an archive's config fetches a file, or unpacks one for a second time, without a filter.
+    Cause: `cached_path` opens addresses and unpacks archives, such as a file `vocabulary` in the place of the folder.
+    While an archive that is not trusted is loaded, it only returns paths in this archive.
     """
 
-    def ours(archive_file, cuda_device=-1, overrides="", weights_file=None):
-        from allennlp_today.archives import load_archive
+    @replaces(file_utils, "cached_path")
+    def cached_path(original: Callable[..., str], url_or_filename: Any, *args: Any, **kwargs: Any) -> str:
+        return refuse_outside(url_or_filename) if _is_untrusted() else original(url_or_filename, *args, **kwargs)
 
-        return load_archive(archive_file, cuda_device, overrides, weights_file)
 
-    def our_extracted_archive(resolved_archive_file, cleanup=True):
-        from allennlp_today.archives import _folder_of
+@guard("allennlp.common.util")
+def install_nothing(util: Module) -> None:
+    """
+    Symptom: an archive starts an installer: its tokenizer is a pipeline of spaCy that is missing.
+    Cause: `get_spacy_model` downloads and installs it.
+    """
+    original = util.spacy_download
 
-        with _folder_of(resolved_archive_file, cleanup) as folder:
-            yield folder
+    def spacy_download(name: str) -> None:
+        from allennlp.common.checks import ConfigurationError
 
-    # Not `replaces`: other modules, which may be imported already, have these functions under their own names.
-    for function, replacement in (
-        (archival.load_archive, ours),
-        (archival.extracted_archive.__wrapped__, our_extracted_archive),
-    ):
-        function.__code__ = replacement.__code__
+        if _is_untrusted():
+            raise ConfigurationError(f"{name} is not installed: `python -m spacy download {name}` installs it")
+        original(name)
+
+    util.spacy_download = spacy_download
+
+
+@guard("allennlp.common.cached_transformers")
+def run_no_code_of_transformers(cached_transformers: Module) -> None:
+    """
+    Symptom: a transformer with code in its repository asks in the terminal whether to run it. An archive with a
+    transformer fetches its weights, and then replaces them.
+    Cause: transformers asks unless `trust_remote_code` is set. Of an archive that is not trusted, only the config and
+    the tokenizer are fetched.
+    """
+
+    def closed(original: Any) -> type:
+        def method(name: str) -> Any:
+            return staticmethod(lambda *args, **options: getattr(original, name)(*args, **_NO_CODE | options))
+
+        return type("Closed", (), {name: method(name) for name in ("from_config", "from_pretrained")})
+
+    cached_transformers.AutoConfig = closed(cached_transformers.AutoConfig)
+    cached_transformers.AutoModel = closed(cached_transformers.AutoModel)
+
+    @replaces(cached_transformers, "get_tokenizer")
+    def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
+        return original(model_name, **_NO_CODE | kwargs)
+
+    @replaces(cached_transformers, "get")
+    def get(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not _is_untrusted():
+            return original(*args, **kwargs)
+        # A different cache: the weights are random until those of the archive are loaded.
+        with mock.patch.object(cached_transformers, "_model_cache", {}):
+            return original(*args, **kwargs | {"load_weights": False})
 
 
 @guard("allennlp.training.util")
@@ -203,27 +273,26 @@ def read_recovered_configs_as_json(util: Module) -> None:
     util.Params = JsonParams
 
 
-@guard("allennlp.common.registrable")
-def refuse_unregistered_types(registrable: Module) -> None:
+@after_import("allennlp.commands.predict", "allennlp.commands.evaluate")
+def trust_an_archive(module: Module) -> None:
     """
-    Symptom: an archive with the config `"type": "subprocess.Popen"` runs a command when it is loaded.
-    Cause: `Registrable.resolve_class_name` imports any module for a name with a dot and calls what it finds.
-    Now only packages of `--include-package` and of plugins are imported while an archive is loaded, and the
-    result must be a subclass of the requested class.
+    Symptom: `allennlp predict` and `evaluate` refuse an archive with classes or files that are not listed.
+    Cause: it is not trusted. With `--trust` or `--include-package`, the archive of this command is.
     """
-    original = registrable.Registrable.resolve_class_name.__func__
+    command, run = (
+        (module.Predict, "_predict") if hasattr(module, "Predict") else (module.Evaluate, "evaluate_from_args")
+    )
 
-    def resolve_class_name(cls: type, name: str) -> tuple[type, str | None]:
-        from allennlp.common.checks import ConfigurationError
+    @replaces(command, "add_subparser")
+    def add_subparser(original: Callable[..., Any], *args: Any) -> Any:
+        parser = original(*args)
+        add_trust(parser)
+        return parser
 
-        if name in registrable.Registrable._registry[cls]:
-            return original(cls, name)
-        package = name.split(".")[0]
-        if _LOADING.get() is not None and "." in name and package not in INCLUDED_PACKAGES:
-            _refuse(f"expected a registered {cls.__name__}, got {name!r}", package)
-        found, constructor = original(cls, name)
-        if not (isinstance(found, type) and issubclass(found, cls)):
-            raise ConfigurationError(f"expected a {cls.__name__}, got {found!r}")
-        return found, constructor
-
-    registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
+    @replaces(module, run)
+    def run_with_trust(original: Callable[..., Any], args: Namespace) -> Any:
+        token = _TRUSTED.set(args.archive_file if is_trusted(args) else None)
+        try:
+            return original(args)
+        finally:
+            _TRUSTED.reset(token)

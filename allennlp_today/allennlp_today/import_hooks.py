@@ -45,15 +45,14 @@ def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], 
 
 
 def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Module], None]]:
-    """Decorates a function that is called with each of the modules: now, if it has been imported, or after that."""
+    """Decorates a function that is called with each of the modules after its execution, before others copy names."""
 
     def declare(function: Callable[[Module], None]) -> Callable[[Module], None]:
+        if imported := [module for module in modules if module in sys.modules]:
+            raise ImportError(f"expected to be imported before {imported[0]}: import torch or allennlp_today first")
         GUARDS.append(function)
         for module in modules:
-            if module in sys.modules:
-                function(sys.modules[module])
-            else:
-                _FINDER.after.setdefault(module, []).append(function)
+            _FINDER.after.setdefault(module, []).append(function)
         return function
 
     return declare

@@ -64,7 +64,7 @@ class ContextualBilm(ContextualModel):
         try:
             self.bilm = Bilm(BilmOptions.from_dict(options), precision=precision)
             if pretrained_file is not None:
-                self.bilm.load_weights(cached_path(pretrained_file))
+                self.bilm.load_weights(pretrained_file if included else cached_path(pretrained_file))
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
