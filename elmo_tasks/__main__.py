@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     service.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
     service.add_argument("--workers", type=int, default=1, help="processes, each with all models (default: 1)")
     service.add_argument("--include-package", action="append", default=[], help="package with your own classes")
+    service.add_argument("--trust", action="store_true", help="the models may name any class or file")
     add_device(service)
     service.set_defaults(func=_serve)
     description = "Download published biLMs, so they load without a network later."
@@ -91,7 +92,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("serve"):
         import uvicorn
     # Worker processes read them, too.
-    for name, value in {"": shlex.join(arguments.model), "_DEVICE": arguments.device}.items():
+    trust = "1" if arguments.trust or arguments.include_package else ""
+    for name, value in {"": shlex.join(arguments.model), "_DEVICE": arguments.device, "_TRUST": trust}.items():
         if value:
             os.environ[f"ELMO_TASKS_SERVE{name}"] = value
     options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}

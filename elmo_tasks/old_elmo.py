@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from allennlp_today.archives import loading, refuse_outside
+from allennlp_today.archives import loading, reading_from, refuse_outside
 from allennlp_today.import_hooks import Module, after_import, replaces
 
 __all__ = ["bring_back_elmo_embedder", "take_elmo_from_the_archive"]
@@ -51,5 +51,6 @@ def take_elmo_from_the_archive(elmo: Module) -> None:
                 files = pretrained.write_archived(archive.weights, options_file, Path(folder))
             except ValueError:
                 # A model with several biLMs.
-                files = options_file, weight_file
-            return original(self, *map(str, files), *args, **kwargs)
+                return original(self, options_file, weight_file, *args, **kwargs)
+            with reading_from(Path(folder)):
+                return original(self, *map(str, files), *args, **kwargs)

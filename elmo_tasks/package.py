@@ -40,14 +40,19 @@ package-data = {{"{module}" = ["*", "*/*"]}}
 
 
 def package_model(
-    model: str | PathLike[str], folder: str | PathLike[str], *, name: str | None = None, version: str = __version__
+    model: str | PathLike[str],
+    folder: str | PathLike[str],
+    *,
+    name: str | None = None,
+    version: str = __version__,
+    trusted: bool = False,
 ) -> Path:
     """
     Writes a wheel with the model's files and its card into a folder, and returns its path.
 
     # Parameters
 
-    model
+    model, trusted
         As in `TrainedTask`.
     name
         What `TrainedTask` calls the installed model: letters, digits and `_`. By default, the model's own name.
@@ -56,7 +61,7 @@ def package_model(
     """
     from elmo_tasks import TrainedTask
 
-    task = TrainedTask(model)
+    task = TrainedTask(model, trusted=trusted)
     name = name or re.sub(r"\W", "_", task.name)
     distribution = wheel_name(name)
     with TemporaryDirectory() as temporary:
@@ -90,11 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("model", help="a name, an archive, or the folder of a run, as in TrainedTask")
     add("folder", type=Path, help="where the wheel is written")
     add("--name", help="what TrainedTask calls it (default: the model's own name)")
+    add("--trust", action="store_true", help="the model may name any class or file")
     add("--version", default=__version__, help="the version of the wheel (default: %(default)s)")
 
 
 def package(arguments: argparse.Namespace) -> None:
-    wheel = package_model(arguments.model, arguments.folder, name=arguments.name, version=arguments.version)
+    options = {"name": arguments.name, "version": arguments.version, "trusted": arguments.trust}
+    wheel = package_model(arguments.model, arguments.folder, **options)
     print(f"wrote {wheel}: {wheel.stat().st_size:,} bytes, SHA-256 {file_digest(wheel)}")
     name = wheel.name.partition("-")[0].removeprefix(wheel_name(""))
     print(f"Next: pip install {wheel}, and then TrainedTask({name!r})")

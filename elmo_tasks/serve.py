@@ -121,7 +121,9 @@ async def _trim_memory() -> None:
 def make_app() -> FastAPI:
     """The application, with its models loaded."""
     device = os.environ.get("ELMO_TASKS_SERVE_DEVICE")
-    tasks = TrainedTask.by_name(shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS), device=device)
+    trusted = bool(os.environ.get("ELMO_TASKS_SERVE_TRUST"))
+    models = shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS)
+    tasks = TrainedTask.by_name(models, device=device, trusted=trusted)
     work = _Work()
 
     @asynccontextmanager

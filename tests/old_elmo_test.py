@@ -8,15 +8,21 @@ from typing import Any, Optional
 import numpy as np
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
-from allennlp.models import Model, load_archive
+from allennlp.models import Model
 from allennlp.modules.elmo import Elmo as AllenElmo
 from allennlp.modules.elmo import batch_to_ids
 
 import elmo_tasks
+from allennlp_today import load_archive
+from allennlp_today.startup import INCLUDED_PACKAGES
 from elmo_tasks import Elmo
 from tests.paths import TINY_BILM, bilm_files
+
+HARMLESS = {"DatasetReader": {"old_elmo_test_reader": "reads nothing"}, "Model": {"old_elmo_test_model": "tensors"}}
+INCLUDED_PACKAGES.add(__name__)
 
 
 @DatasetReader.register("old_elmo_test_reader", exist_ok=True)
@@ -76,6 +82,8 @@ class TestTakeElmoFromTheArchive:
         elmo = {**files, "num_output_representations": 1}
         state = {f"{name}.{key}": t for name in ("elmo", "other") for key, t in AllenElmo(**elmo).state_dict().items()}
         path = write(tmp_path, {"type": "old_elmo_test_model", "elmo": elmo, "other": elmo}, state)
-        assert load_archive(path).model.other.get_output_dim() == 16
+        with pytest.raises(ConfigurationError, match="expected a file in the archive"):
+            load_archive(path)
+        assert load_archive(path, trusted=True).model.other.get_output_dim() == 16
         with pytest.raises(ValueError, match=r"one ELMo.*elmo.*other.*weights\.th"):
             Elmo.from_pretrained(path)

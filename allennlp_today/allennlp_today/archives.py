@@ -5,6 +5,7 @@ Archives of models, which may be untrusted, read as data.
 name becomes it: a guard, which `ALLENNLP_TODAY_WITHOUT` does not switch off.
 """
 
+import inspect
 import json
 import re
 import shutil
@@ -14,7 +15,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from unittest import mock
 from allennlp_today.files import compare_checksums, unpack
 from allennlp_today.import_hooks import Module, after_import, guard, replaces
 
-__all__ = ["add_trust", "is_trusted", "load_archive", "loading", "refuse_outside"]
+__all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "reading_from", "refuse_outside"]
 
 _LOCK = threading.RLock()
 _HINT = "if you trust it, use --trust, or trusted=True in Python"
@@ -39,9 +41,9 @@ class _Loading:
     trusted: bool
 
 
-# The archive that is being loaded in this context, and the archive that a command trusts.
+# The archive that is being loaded in this context, and the archive that a command trusts; `True`: all that it names.
 _LOADING: ContextVar[_Loading | None] = ContextVar("loading", default=None)
-_TRUSTED: ContextVar[str | None] = ContextVar("trusted", default=None)
+_TRUSTED: ContextVar[str | bool] = ContextVar("trusted", default=False)
 
 
 def load_archive(
@@ -67,7 +69,7 @@ def load_archive(
     from allennlp.common.plugins import import_plugins
 
     name, outer = fspath(archive_file), _LOADING.get()
-    trusted = trusted or name == _TRUSTED.get() or (outer is not None and outer.trusted)
+    trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
     context = copy_context()
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
@@ -76,9 +78,7 @@ def load_archive(
             return context.run(_load, name, Path(folder).resolve(), cuda_device, overrides, weights_file, trusted)
 
 
-def _load(
-    name: str, folder: Path, cuda_device: int, overrides: Any, weights_file: str | None, trusted: bool
-) -> Any:
+def _load(name: str, folder: Path, cuda_device: int, overrides: Any, weights_file: str | None, trusted: bool) -> Any:
     import torch
     from allennlp.common import Params
     from allennlp.common.checks import ConfigurationError
@@ -97,7 +97,7 @@ def _load(
     if not trusted:
         try:
             check_config(config.as_dict(quiet=True), folder)
-        except ConfigurationError as error:
+        except (ConfigurationError, RecursionError) as error:
             raise ConfigurationError(f"{error}: {name} ({_HINT})") from None
     _LOADING.set(_Loading(name, folder, weights, trusted))
     readers = archival._load_dataset_readers(config.duplicate(), str(folder))
@@ -113,7 +113,8 @@ def loading() -> _Loading | None:
     return _LOADING.get()
 
 
-def _is_untrusted() -> bool:
+def is_untrusted() -> bool:
+    """Whether this context is loading an archive that is not trusted."""
     return (archive := _LOADING.get()) is not None and not archive.trusted
 
 
@@ -127,6 +128,18 @@ def refuse_outside(path: str | PathLike[str]) -> str:
     if archive is not None and not archive.trusted and not is_inside(path, archive.folder):
         raise ConfigurationError(f"expected a file in the archive, got {path}: {archive.archive} ({_HINT})")
     return fspath(path)
+
+
+@contextmanager
+def reading_from(folder: Path) -> Iterator[None]:
+    """While an archive is loaded: files in this folder, which a repair has written, instead of the archive's."""
+    archive = _LOADING.get()
+    assert archive is not None
+    token = _LOADING.set(replace(archive, folder=folder.resolve()))
+    try:
+        yield
+    finally:
+        _LOADING.reset(token)
 
 
 def add_trust(parser: ArgumentParser) -> None:
@@ -206,7 +219,7 @@ def open_files_of_the_archive_only(file_utils: Module) -> None:
 
     @replaces(file_utils, "cached_path")
     def cached_path(original: Callable[..., str], url_or_filename: Any, *args: Any, **kwargs: Any) -> str:
-        return refuse_outside(url_or_filename) if _is_untrusted() else original(url_or_filename, *args, **kwargs)
+        return refuse_outside(url_or_filename) if is_untrusted() else original(url_or_filename, *args, **kwargs)
 
 
 @guard("allennlp.common.util")
@@ -220,7 +233,7 @@ def install_nothing(util: Module) -> None:
     def spacy_download(name: str) -> None:
         from allennlp.common.checks import ConfigurationError
 
-        if _is_untrusted():
+        if is_untrusted():
             raise ConfigurationError(f"{name} is not installed: `python -m spacy download {name}` installs it")
         original(name)
 
@@ -251,7 +264,7 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
 
     @replaces(cached_transformers, "get")
     def get(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if not _is_untrusted():
+        if not is_untrusted():
             return original(*args, **kwargs)
         # A different cache: the weights are random until those of the archive are loaded.
         with mock.patch.object(cached_transformers, "_model_cache", {}):
@@ -279,20 +292,54 @@ def trust_an_archive(module: Module) -> None:
     Symptom: `allennlp predict` and `evaluate` refuse an archive with classes or files that are not listed.
     Cause: it is not trusted. With `--trust` or `--include-package`, the archive of this command is.
     """
-    command, run = (
-        (module.Predict, "_predict") if hasattr(module, "Predict") else (module.Evaluate, "evaluate_from_args")
-    )
+    is_predict = hasattr(module, "Predict")
 
-    @replaces(command, "add_subparser")
-    def add_subparser(original: Callable[..., Any], *args: Any) -> Any:
-        parser = original(*args)
+    @replaces(module.Predict if is_predict else module.Evaluate, "add_subparser")
+    def add_subparser(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        parser = original(*args, **kwargs)
         add_trust(parser)
         return parser
 
-    @replaces(module, run)
-    def run_with_trust(original: Callable[..., Any], args: Namespace) -> Any:
-        token = _TRUSTED.set(args.archive_file if is_trusted(args) else None)
-        try:
+    @replaces(module, "_predict" if is_predict else "evaluate_from_args")
+    def run(original: Callable[..., Any], args: Namespace) -> Any:
+        with _trusting(args.archive_file if is_trusted(args) else False):
             return original(args)
-        finally:
-            _TRUSTED.reset(token)
+
+
+@after_import("allennlp.predictors.predictor")
+def trust_an_archive_of_a_predictor(predictor: Module) -> None:
+    """
+    Symptom: `Predictor.from_path` refuses an archive with classes or files that are not listed.
+    Cause: it is not trusted. With `trusted=True`, it is.
+    """
+    original = predictor.Predictor.from_path.__func__
+
+    @wraps(original)
+    def from_path(cls: Any, archive_path: Any, *args: Any, trusted: bool = False, **kwargs: Any) -> Any:
+        with _trusting(fspath(archive_path) if trusted else False):
+            return original(cls, archive_path, *args, **kwargs)
+
+    predictor.Predictor.from_path = classmethod(from_path)
+
+
+@after_import("allennlp.commands.train")
+def trust_archives_of_the_config(train: Module) -> None:
+    """
+    Symptom: a training with `--include-package` refuses an archive that its config names.
+    Cause: it is not trusted. Now it is, because the user's config names both.
+    """
+
+    @replaces(train, "_train_worker")
+    def train_worker(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(original).bind(*args, **kwargs).arguments
+        with _trusting(bool(given.get("include_package"))):
+            return original(*args, **kwargs)
+
+
+@contextmanager
+def _trusting(archive: str | bool) -> Iterator[None]:
+    token = _TRUSTED.set(archive)
+    try:
+        yield
+    finally:
+        _TRUSTED.reset(token)

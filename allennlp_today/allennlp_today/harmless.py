@@ -1,8 +1,8 @@
 """
 What an archive that is not trusted may name: classes, arguments and strings.
 
-The lists are data: `harmless.toml` for AllenNLP, and for plugins the dictionary `HARMLESS` of their module, which has the
-same tables. `check_config` walks a config as AllenNLP would build it, along the registry and the annotations of the
+The lists are data: `harmless.toml` for AllenNLP, and for plugins the dictionary `HARMLESS` of their module, which has
+the same tables. `check_config` walks a config as AllenNLP would build it, along the registry and the annotations of the
 constructors, and raises a `ConfigurationError` before anything is built.
 """
 
@@ -66,12 +66,12 @@ def refused(base: str, name: str) -> bool:
     return name in reasons or "*" in reasons
 
 
-def check_config(config: Mapping[str, Any], folder: str) -> None:
+def check_config(config: Mapping[str, Any], folder: Path) -> None:
     """
     Raises a `ConfigurationError` if a part of the config that `load_archive` or `allennlp evaluate` builds names
     anything that is not listed. `folder` has the files of the archive.
     """
-    walk = _Walk(Path(folder).resolve(), harmless_classes())
+    walk = _Walk(folder, harmless_classes())
     copy = Params(dict(config)).duplicate()
     # As AllenNLP does, before it builds the model of an archive.
     remove_keys_from_params(copy.get("model", None))
@@ -119,7 +119,7 @@ class _Walk:
             self.argument(value, args[0], place, table)
         elif isinstance(annotation, type) and hasattr(annotation, "from_params"):
             self._built(value, annotation, place)
-        elif isinstance(origin, type) and issubclass(origin, Mapping) and args:
+        elif isinstance(origin, type) and issubclass(origin, Mapping) and Any not in args:
             for each in _typed(value, Mapping, "a dictionary", place).values():
                 self.argument(each, args[1], place, table)
         elif isinstance(origin, type) and issubclass(origin, Iterable) and args:
@@ -138,14 +138,15 @@ class _Walk:
     def found(self, base: type, value: Any, place: str) -> _Found:
         """The class that AllenNLP would build for an annotation, if it is listed."""
         if registered := Registrable._registry.get(base):
-            default: Any = base.default_implementation  # type: ignore[attr-defined]
+            default: Any = base.default_implementation
             name = _typed(value, Mapping, f"a {base.__name__}", place).get("type", default)
             for table in self._tables:
-                if name in registered and name in table.get(base.__name__, {}):
+                if isinstance(name, str) and name in registered and name in table.get(base.__name__, {}):
                     cls, constructor = registered[name]
                     method = getattr(cls, constructor) if constructor else cls.__init__
                     return _Found(cls, method, table, table[base.__name__][name], True)
-            raise _refusal(f"a listed {base.__name__}, got {name!r:.100}", place)
+            known = "listed" if str(name) in registered else "registered"
+            raise _refusal(f"a {known} {base.__name__}, got {name!r:.100}", place)
         for name, kind in [(base.__name__, "FromParams"), *_names_of(base)]:
             for table in self._tables:
                 if name in table.get(kind, {}):
@@ -196,7 +197,7 @@ class _Walk:
             passed_on = value if isinstance(value, Mapping) else {str(value): value}
             unknown = [name for name, each in passed_on.items() if name not in kind or isinstance(each, Mapping)]
             if unknown:
-                raise _refusal(f"one of {', '.join(kind)}, got {unknown[0]!r:.100}", place)
+                raise _refusal(f"one of the listed words, got {unknown[0]!r:.100}", place)
         elif isinstance(value, list):
             for each in value:
                 self.argument(each, str, place, table)

@@ -3,6 +3,7 @@ import json
 import pickle
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,15 +14,23 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import import_module_and_submodules
 from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
-from allennlp.models import Model, load_archive
+from allennlp.models import Model
 from allennlp.training.util import create_serialization_dir
 
+from allennlp_today import load_archive
 from allennlp_today.files import unpack
+from allennlp_today.startup import INCLUDED_PACKAGES
 
 CONFIG = {
     "dataset_reader": {"type": "archives_test_reader"},
     "model": {"type": "archives_test_model"},
 }
+HARMLESS = {
+    "arguments": {"text": "text"},
+    "DatasetReader": {"archives_test_reader": "reads nothing"},
+    "Model": {"archives_test_model": "tensors"},
+}
+INCLUDED_PACKAGES.add(__name__)
 
 
 @DatasetReader.register("archives_test_reader", exist_ok=True)
@@ -151,7 +160,7 @@ class TestReadConfigsAsJson:
             create_serialization_dir(config, str(tmp_path), recover=True, force=False)
 
 
-class TestRefuseUnregisteredTypes:
+class TestTrust:
     @pytest.mark.parametrize("part", ["dataset_reader", "validation_dataset_reader", "model"])
     def test_a_class_that_is_not_registered_is_not_imported(self, archive, tmp_path, part):
         ran = tmp_path / "ran"
@@ -160,20 +169,32 @@ class TestRefuseUnregisteredTypes:
             load_archive(archive(config))
         assert not ran.exists()
 
-    def test_a_package_included_by_the_user_may_be_used(self, archive, tmp_path, monkeypatch):
-        """The test calls the function that `--include-package` calls."""
+    def test_it_is_an_argument_of_one_load(self, archive, tmp_path, monkeypatch):
         (tmp_path / "archives_test_package").mkdir()
         (tmp_path / "archives_test_package" / "__init__.py").write_text(
             "from allennlp.data.dataset_readers import DatasetReader\nclass Mine(DatasetReader):\n    pass\n"
         )
         monkeypatch.syspath_prepend(str(tmp_path))
-        config = {**CONFIG, "dataset_reader": {"type": "archives_test_package.Mine"}}
-        with pytest.raises(ConfigurationError, match="archives_test_package"):
-            load_archive(archive(config))
+        path = archive({**CONFIG, "dataset_reader": {"type": "archives_test_package.Mine"}})
+        assert type(load_archive(path, trusted=True).dataset_reader).__name__ == "Mine"
         import_module_and_submodules("archives_test_package")
-        assert type(load_archive(archive(config)).dataset_reader).__name__ == "Mine"
+        with pytest.raises(ConfigurationError, match="archives_test_package"):
+            load_archive(path)
 
-    def test_a_config_of_the_user_may_have_full_names(self):
-        assert DatasetReader.by_name(f"{__name__}.Reader") is Reader
-        with pytest.raises(ConfigurationError, match=r"DatasetReader.*OrderedDict"):
-            DatasetReader.by_name("collections.OrderedDict")
+    def test_an_archive_in_a_trusted_one_is_trusted(self, archive, tmp_path):
+        inner = archive({**CONFIG, "model": {"type": f"{__name__}.TinyModel"}}).rename(tmp_path / "inner.tar.gz")
+        config = {**CONFIG, "model": {"type": "from_archive", "archive_file": str(inner)}}
+        assert isinstance(load_archive(archive(config), trusted=True).model, TinyModel)
+        for path in (inner, archive(config)):
+            with pytest.raises(ConfigurationError, match=r"expected a (listed|registered) Model.*--trust"):
+                load_archive(path)
+
+    def test_the_time_for_a_config_grows_with_its_length(self, archive):
+        def seconds(n: int) -> float:
+            text = '{"a": "' + '\\"' * n + "/*," * n
+            start = time.process_time()
+            with pytest.raises(ConfigurationError, match="expected JSON"):
+                load_archive(archive(text))
+            return time.process_time() - start
+
+        assert min(seconds(100_000) for _ in range(3)) < 5

@@ -156,7 +156,7 @@ class TestProjectOfTheGuide:
         allennlp("find-lr", "config.jsonnet", "-s", "rates", "--num-batches", 20, *package)
         assert (project / "rates" / "lr-losses.png").exists()
         import_module_and_submodules("my_project")
-        predictor = Predictor.from_path(project / "out" / "model.tar.gz")
+        predictor = Predictor.from_path(project / "out" / "model.tar.gz", trusted=True)
         (saliency,) = SimpleGradient(predictor).saliency_interpret_from_json({"text": "a dull film"}).values()
         assert len(saliency["grad_input_1"]) == 3
 

@@ -37,6 +37,7 @@ def annotate_file(
     input_format: str | None = None,
     part_texts: int = 200,
     device: str | None = None,
+    trusted: bool = False,
     force: bool = False,
     workers: int | None = None,
     ray: str | None = None,
@@ -62,13 +63,13 @@ def annotate_file(
         The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
     part_texts
         The number of texts per part: an interrupted job loses at most the parts in progress.
-    device, language, force, workers, ray
+    device, language, trusted, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
     from elmo_tasks import TrainedTask
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    loaded = TrainedTask.by_name(tasks, language=language, device=device)
+    loaded = TrainedTask.by_name(tasks, language=language, device=device, trusted=trusted)
     source = Corpus(
         Path(corpus), _inputs_of(loaded), column_names(text_column), id_column, column_names(keep), glob, input_format
     )
@@ -137,6 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
     add_corpus_arguments(parser)
     add("--include-package", action="append", default=[], metavar="PACKAGE", help="with classes of your own tasks")
+    add("--trust", action="store_true", help="the models may name any class or file, as with --include-package")
     part_texts = "texts per part; an interrupted job loses only the parts in progress (default: 200)"
     add("--part-texts", type=at_least_one, default=200, help=part_texts)
     add_job_arguments(parser)
@@ -145,6 +147,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def annotate(arguments: argparse.Namespace) -> None:
     names = annotate_file.__kwdefaults__ or ()
     options = {name: value for name, value in vars(arguments).items() if name in names}
+    options["trusted"] = arguments.trust or bool(arguments.include_package)
     n_texts = annotate_file(arguments.task, arguments.corpus, arguments.output, **options)
     output = Path(arguments.output)
     n_bytes = sum(file.stat().st_size for file in (output.rglob("*") if output.is_dir() else [output]))

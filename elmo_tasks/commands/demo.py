@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from allennlp.commands.subcommand import Subcommand
 
+from allennlp_today.archives import add_trust, is_trusted
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
 from elmo_tasks.configs import config_variables
 from elmo_tasks.extras import needs
@@ -34,6 +35,7 @@ class ShowDemo(Subcommand):
         sub.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
         sub.add_argument("--port", type=int, default=7860, help="port to listen on (default: 7860)")
         add_device(sub)
+        add_trust(sub)
         sub.set_defaults(func=_serve)
         return sub
 
@@ -49,7 +51,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     language = arguments.language
     rules = _RULES.get(language, language)
     paths = arguments.archives or sorted(MODELS.glob("*/") if language == "en" else [])
-    archives = [TaskArchive(path, rules, arguments.device) for path in paths]
+    archives = [TaskArchive(path, rules, arguments.device, trusted=is_trusted(arguments)) for path in paths]
     elmo = Elmo.from_pretrained(bilm, device=arguments.device)
     glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)
     with TemporaryDirectory(prefix="elmo-demo-") as folder:

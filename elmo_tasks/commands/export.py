@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_today import load_archive
+from allennlp_today.archives import add_trust, is_trusted, load_archive
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
@@ -35,6 +35,7 @@ class Export(Subcommand):
         subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs read hdf5")
         subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
         subparser.add_argument("--force", action="store_true", help="overwrite existing files")
+        add_trust(subparser)
         subparser.set_defaults(func=_export)
         return subparser
 
@@ -44,7 +45,7 @@ def _export(arguments: argparse.Namespace) -> None:
     try:
         bilm = Bilm.from_files(*pretrained_files(arguments.archive))
     except (OSError, ValueError):
-        model = load_archive(arguments.archive).model
+        model = load_archive(arguments.archive, trusted=is_trusted(arguments)).model
         trained = next((each for each in model.modules() if isinstance(each, BilmLanguageModel | ContextualBilm)), None)
         if trained is None:
             raise ValueError(f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}") from None

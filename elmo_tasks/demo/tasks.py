@@ -16,8 +16,8 @@ __all__ = ["TaskArchive"]
 class TaskArchive:
     """A trained model: what `TrainedTask` takes. spaCy's rules for `language` split texts into words."""
 
-    def __init__(self, path: Path, language: str, device: Device = None) -> None:
-        self.trained = TrainedTask(path, language=language, device=device)
+    def __init__(self, path: Path, language: str, device: Device = None, *, trusted: bool = False) -> None:
+        self.trained = TrainedTask(path, language=language, device=device, trusted=trusted)
         self._language = language
         self.predictor = self.trained.predictor
         self.name = self.trained.name

@@ -70,6 +70,8 @@ class TrainedTask:
         the address of an archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
         `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or in a package that
         `ELMO_TASKS_PACKAGES` names.
+    trusted
+        Whether the model's config may name any class, file or address. By default, only what is known to be harmless.
     device
         See `Elmo.from_pretrained`.
     language
@@ -86,6 +88,7 @@ class TrainedTask:
         self,
         model: str | PathLike[str],
         *,
+        trusted: bool = False,
         device: Device = None,
         language: str = "en",
         threshold: float = 0.0,
@@ -95,13 +98,14 @@ class TrainedTask:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
         self._options = {"language": language, "batch_words": batch_words}
-        self._settings = {"device": device, "threshold": threshold, "progress": progress}
+        self._settings = {"device": device, "threshold": threshold, "progress": progress, "trusted": trusted}
         _import_packages()
         place = device_of(device)
         try:
-            archive = load_archive(str(self.path), cuda_device=place.index if place.type == "cuda" else -1)
+            device_number = place.index if place.type == "cuda" else -1
+            archive = load_archive(str(self.path), cuda_device=device_number, trusted=trusted)
         except ConfigurationError as error:
-            if "is not a registered name" in str(error):
+            if "registered" in str(error):
                 error.message += f" For your own classes, set {_PACKAGES} to the package that registers them."
             raise
         # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.

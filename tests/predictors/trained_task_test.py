@@ -140,7 +140,9 @@ class TinyTagger(NerTagger):
             TrainedTask(config.parent)
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "tiny_package, tiny_package")
         assert predictor_of(config.parent) is NerPredictor
-        assert TrainedTask(config.parent)(TEXT) == trained["ner"](TEXT)
+        with pytest.raises(ConfigurationError, match=r"listed Model, got 'tiny_ner'.*trusted=True"):
+            TrainedTask(config.parent)
+        assert TrainedTask(config.parent, trusted=True)(TEXT) == trained["ner"](TEXT)
 
 
 class TestStop:

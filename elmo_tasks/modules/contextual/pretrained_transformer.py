@@ -1,11 +1,12 @@
 """A transformer instead of the biLM: the layers of each word, from its pieces."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import embedding_bag
 
+from allennlp_today.archives import is_untrusted
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 
@@ -31,9 +32,16 @@ class PretrainedTransformer(ContextualModel):
     def __init__(self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg") -> None:
         super().__init__()
         # Imported here because it imports torch's compiler, which would slow down every start of `allennlp`.
-        from transformers import AutoModel
+        from transformers import AutoConfig, AutoModel
 
-        transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True)
+        no_code: dict[str, Any] = {"trust_remote_code": False}
+        info: dict[str, Any] = {"missing_keys": []}
+        if is_untrusted():
+            # The archive has the weights.
+            config = AutoConfig.from_pretrained(model_name, **no_code)
+            transformer = AutoModel.from_config(config, **no_code)
+        else:
+            transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True, **no_code)
         is_encoder_decoder = transformer.config.is_encoder_decoder
         not_needed = {"pooler", "decoder"} if is_encoder_decoder else {"pooler"}
         # transformers would leave them random.
