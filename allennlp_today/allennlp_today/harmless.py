@@ -119,13 +119,16 @@ class _Walk:
             self.argument(value, args[0], place, table)
         elif isinstance(annotation, type) and hasattr(annotation, "from_params"):
             self._built(value, annotation, place)
-        elif isinstance(origin, type) and issubclass(origin, Mapping) and Any not in args:
-            for each in _typed(value, Mapping, "a dictionary", place).values():
-                self.argument(each, args[1], place, table)
-        elif isinstance(origin, type) and issubclass(origin, Iterable) and args:
-            items = _typed(value, list, "a list", place)
-            kinds = args if origin is tuple and args[-1] is not ... else args[:1] * len(items)
-            for each, kind in zip(items, kinds, strict=False):
+        elif isinstance(origin, type) and issubclass(origin, Iterable) and args and args[-1] is not Any:
+            if issubclass(origin, Mapping):
+                items = list(_typed(value, Mapping, "a dictionary", place).values())
+            else:
+                items = _typed(value, list, "a list", place)
+            is_pair = origin is tuple and args[-1] is not ...
+            kinds = args if is_pair else [args[0 if origin is tuple else -1]] * len(items)
+            if len(kinds) != len(items):
+                raise _MismatchError(f"expected {len(kinds)} values, got {len(items)}: {place}")
+            for each, kind in zip(items, kinds, strict=True):
                 self.argument(each, kind, place, table)
         elif annotation in (bool, int, float):
             _typed(value, int | float, annotation.__name__, place)

@@ -159,6 +159,8 @@ def options_of_model(path: Path) -> BilmOptions:
     except (KeyError, FileNotFoundError) as error:
         what = f"key {error}" if isinstance(error, KeyError) else "file that config_path names,"
         raise ValueError(f"expected the {what} of a model of ELMoForManyLangs: {path}") from None
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"{path}: not the options of a model of ELMoForManyLangs: {error}") from None
 
 
 def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tensor]:

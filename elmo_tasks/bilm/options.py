@@ -11,6 +11,10 @@ from elmo_tasks.files.json_files import read_json, write_json
 
 __all__ = ["BilmOptions", "DictionaryOptions"]
 
+# A file of options may be untrusted: one number would allocate any memory. The largest published biLM has 2 layers of
+# 4,096 cells, and 94 million weights.
+_MOST_LAYERS, _MOST_UNITS, _MOST_ENTRIES, _MOST_WEIGHTS = 64, 2**16, 2**27, 2**31
+
 
 @dataclass(frozen=True, kw_only=True)
 class DictionaryOptions:
@@ -83,6 +87,27 @@ class BilmOptions:
             raise ValueError(f"expected char_cnn.activation 'relu' or 'tanh', got {self.activation!r}")
         # JSON's lists become tuples, so options can be compared and hashed. The dataclass is frozen.
         object.__setattr__(self, "filters", tuple((width, number) for width, number in self.filters))
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        sizes = self.dictionaries or DictionaryOptions()
+        units = [("dim", self.cell_dim), ("projection_dim", self.projection_dim), ("word_dim", sizes.word_dim)]
+        units += [("embedding.dim", self.character_dim), *(("filters", size) for pair in self.filters for size in pair)]
+        units.append(("max_characters_per_token", sizes.max_characters))
+        layers = [("n_layers", self.n_layers), ("n_highway", self.n_highway), ("filters", len(self.filters))]
+        entries = [("n_characters", sizes.n_characters), ("n_words", sizes.n_words)]
+        for most, named in ((_MOST_UNITS, units), (_MOST_LAYERS, layers), (_MOST_ENTRIES, entries)):
+            for name, size in named:
+                if not isinstance(size, int) or not 0 <= size <= most:
+                    raise ValueError(f"expected a number from 0 to {most:,} as {name}, got {size!r:.60}")
+        for name, clip in (("cell_clip", self.cell_clip), ("proj_clip", self.projection_clip)):
+            if not isinstance(clip, int | float | None):
+                raise ValueError(f"expected a number as {name}, got {clip!r:.60}")
+        n_lstm = 2 * self.n_layers * self.cell_dim * 9 * self.projection_dim
+        n_encoder = self.n_filters * (2 * self.n_highway * self.n_filters + self.projection_dim)
+        n_embedded = sizes.n_words * sizes.word_dim + sizes.n_characters * self.character_dim
+        if (n_weights := n_lstm + n_encoder + n_embedded) > _MOST_WEIGHTS:
+            raise ValueError(f"expected at most {_MOST_WEIGHTS:,} weights, got {n_weights:,}")
 
     @property
     def n_filters(self) -> int:

@@ -19,6 +19,7 @@ from elmo_tasks.text import in_nfc
 from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
+from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 __all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "sentences_in", "with_white_space"]
 
@@ -36,6 +37,26 @@ class FilesAsBytes:
 
     to_disk: Any
     from_disk: Any
+    is_from_file = False
+    """Whether somebody else may have written the config."""
+
+    def named(self, model: str, names: Iterable[str]) -> str:
+        """
+        A model of the config. In a saved pipeline, it is a name or a relative path, which open no file that the user
+        has not put there, and no address.
+        """
+        path = Path(model)
+        is_relative = not path.is_absolute() and ".." not in path.parts and "://" not in model and path.is_dir()
+        if self.is_from_file and model not in names and not is_relative:
+            expected = "a name or the relative path of a folder as the model of a saved pipeline"
+            raise ValueError(f"expected {expected}, got {model!r:.200} (`nlp.replace_pipe` takes any)")
+        return model
+
+    def saved(self, path: str | Path) -> Path:
+        """A folder that this part has written."""
+        if not Path(path).is_dir():
+            raise ValueError(f"expected the folder of a saved component, got none: {path}")
+        return Path(path)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         with TemporaryDirectory() as name:
@@ -77,7 +98,7 @@ class PipelineBilm(FilesAsBytes):
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         with loading:
             if self._elmo is None:
-                self._elmo = self._load(self.bilm)
+                self._elmo = self._load(self.named(self.bilm, NAMED_BILMS))
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -87,8 +108,9 @@ class PipelineBilm(FilesAsBytes):
             self.elmo.bilm.save(folder / "options.json", folder / "weights.hdf5")
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        self.is_from_file = True
         if self.save_weights:
-            self._elmo = self._load(path)
+            self._elmo = self._load(self.saved(path))
         return self
 
 
