@@ -40,16 +40,11 @@ class FilesAsBytes:
     is_from_file = False
     """Whether somebody else may have written the config."""
 
-    def named(self, model: str, names: Iterable[str]) -> str:
-        """
-        A model of the config. In a saved pipeline, it is a name or a relative path, which open no file that the user
-        has not put there, and no address.
-        """
-        path = Path(model)
-        is_relative = not path.is_absolute() and ".." not in path.parts and "://" not in model and path.is_dir()
-        if self.is_from_file and model not in names and not is_relative:
-            expected = "a name or the relative path of a folder as the model of a saved pipeline"
-            raise ValueError(f"expected {expected}, got {model!r:.200} (`nlp.replace_pipe` takes any)")
+    def named(self, model: str, *, is_local: bool) -> str:
+        """The model that the config names: no address, and in a saved pipeline nothing that would be fetched."""
+        if "://" in model or (self.is_from_file and not is_local):
+            expected = "a name or a path as the model of a saved pipeline"
+            raise ValueError(f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models")
         return model
 
     def saved(self, path: str | Path) -> Path:
@@ -98,7 +93,9 @@ class PipelineBilm(FilesAsBytes):
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         with loading:
             if self._elmo is None:
-                self._elmo = self._load(self.named(self.bilm, NAMED_BILMS))
+                # The files of an archive would be copied to the cache.
+                is_local = self.bilm in NAMED_BILMS or Path(self.bilm).is_dir()
+                self._elmo = self._load(self.named(self.bilm, is_local=is_local))
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:

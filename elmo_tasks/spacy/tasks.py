@@ -96,7 +96,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         with loading:
             if self._task is None:
-                task = self._load(self.model)
+                task = self._load(self.named(self.model, is_local=local_model(self.model) is not None))
                 self._accept(type(task.predictor))
                 self._task = task
         return self._task
@@ -144,8 +144,9 @@ class TaskComponent(FilesAsBytes, Pipe):
             self.task.save(target, force=True)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        self.is_from_file = True
         if self.save_weights:
-            self._task = self._load(Path(path) / "model")
+            self._task = self._load(self.saved(Path(path) / "model"))
         return self
 
 
