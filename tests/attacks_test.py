@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
+from allennlp.common.checks import ConfigurationError
+from spacy.language import Language
 
+from allennlp_today import load_archive
+from elmo_tasks import TrainedTask
+from elmo_tasks.__main__ import main
 from elmo_tasks.files.archives import unpack
 from tests.paths import CHECKOUT, TINY_BILM, bilm_files
 
@@ -127,6 +132,101 @@ def test_a_bilm_with_links_is_refused(tmp_path, kind):
             members.writestr(link_info, str(weights))
     with pytest.raises(ValueError, match=rf"files and folders only.*weights\.hdf5.*bilm\.{kind}"):
         unpack(path, tmp_path / "unpacked")
+
+
+BILM = json.loads((CHECKOUT / "models" / "ner" / "config.json").read_text())["model"]["bilm"]
+FULL_OPTIONS = BILM["options"]
+
+
+def with_options(**lstm: object) -> dict[str, object]:
+    return {"bilm": {**BILM, "options": {**FULL_OPTIONS, "lstm": {**FULL_OPTIONS["lstm"], **lstm}}}}
+
+
+# The changed parts of the model of models/ner, and what the error names.
+MODELS = {
+    "folder of layers": ({"bilm": {**BILM, "cache_folder": "outside"}}, "cache_folder"),
+    "biLM outside": ({"bilm": {**BILM, "included": "../../outside"}}, "included"),
+    "biLM at an address": ({"bilm": {**BILM, "type": "transformer", "model_name": "http://x/y"}}, "model_name"),
+    "many layers": (with_options(n_layers=10**9), "n_layers"),
+    "large layers": (with_options(dim=10**12), "dim"),
+    "words as sizes": (with_options(projection_dim="128"), "projection_dim"),
+    "biLM of a class": ({"bilm": {"type": "evil_module.Evil"}}, "evil_module"),
+    "encoder of a class": ({"encoders": [{"type": "evil_module.Evil"}]}, "evil_module"),
+    "weights of the hub": ({"encoders": [{"type": "bart_encoder", "model_name": "org/name"}]}, "bart_encoder"),
+    "argument of the embedder": (
+        {"text_field_embedder": {"token_embedders": {"elmo": {"type": "elmo", "cache_folder": "outside"}}}},
+        "cache_folder",
+    ),
+}
+
+
+def attacking_model(folder: Path, changes: dict[str, object]) -> Path:
+    """The files of models/ner with a different model in its config."""
+    model = folder / "model"
+    model.mkdir(parents=True, exist_ok=True)
+    config = json.loads((CHECKOUT / "models" / "ner" / "config.json").read_text())
+    config["model"] |= changes
+    (model / "config.json").write_text(json.dumps(config))
+    for name in ("weights.th", "vocabulary"):
+        (model / name).symlink_to(CHECKOUT / "models" / "ner" / name)
+    return model
+
+
+class TestConfigs:
+    @pytest.mark.parametrize(("changes", "named"), MODELS.values(), ids=list(MODELS))
+    def test_a_model_opens_nothing_outside(self, tmp_path, monkeypatch, changes, named):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ConfigurationError, match=named) as error:
+            TrainedTask(attacking_model(tmp_path, changes))
+        assert "\n" not in str(error.value)
+        assert not (tmp_path / "outside").exists()
+
+    def test_each_door_refuses_it(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        path = attacking_model(tmp_path, {"bilm": {**BILM, "cache_folder": "outside"}})
+        (tmp_path / "text.txt").write_text("a b\n")
+        assert main(["annotate", str(path), "text.txt", "out.jsonl"]) == 1
+        assert "cache_folder" in capsys.readouterr().err
+        assert main(["package", str(path), "."]) == 1
+        monkeypatch.setenv("ELMO_TASKS_SERVE", str(path))
+        serve = pytest.importorskip("elmo_tasks.serve")
+        for door in (serve.make_app, lambda: load_archive(path), lambda: spacy_with(path)("a b")):
+            with pytest.raises(ConfigurationError, match="cache_folder"):
+                door()
+        assert not (tmp_path / "outside").exists()
+
+
+def spacy_with(path: Path) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo_task", config={"model": str(path)})
+    return nlp
+
+
+class TestSavedPipelines:
+    """Somebody else has written the config: what it names is not fetched, and not copied to the cache."""
+
+    @pytest.mark.parametrize("model", ["http://127.0.0.1:9/x", "file:///etc/passwd", "org/name"])
+    @pytest.mark.parametrize(("component", "key"), [("elmo_ner", "model"), ("elmo", "bilm")])
+    def test_their_models_have_no_address(self, tmp_path, monkeypatch, component, key, model):
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        nlp = spacy.blank("en")
+        nlp.add_pipe(component, config={key: model, "save_weights": False})
+        nlp.to_disk(tmp_path / "pipeline")
+        loaded = spacy.load(tmp_path / "pipeline")
+        with pytest.raises(ValueError, match="expected a name or a path"):
+            loaded("a b")
+        assert not (tmp_path / "home").exists()
+
+    @pytest.mark.parametrize("component", ["elmo_ner", "elmo"])
+    def test_a_missing_folder_is_an_error(self, tmp_path, monkeypatch, component):
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        nlp = spacy.blank("en")
+        nlp.add_pipe(component, config={"save_weights": False})
+        nlp.to_disk(tmp_path / "pipeline")
+        config = tmp_path / "pipeline" / "config.cfg"
+        config.write_text(config.read_text().replace("save_weights = false", "save_weights = true"))
+        with pytest.raises(ValueError, match="folder of a saved component"):
+            spacy.load(tmp_path / "pipeline")
 
 
 COMPONENTS = ["elmo", "elmo_ner", "elmo_srl", "elmo_coref", "elmo_sst", "elmo_pos", "elmo_task"]

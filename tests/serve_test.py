@@ -156,6 +156,7 @@ class TestCommand:
     def test_its_arguments_are_settings_of_the_processes(self, monkeypatch):
         monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
         monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", "")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_TRUST", "")
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "mine")
         started = []
         monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append((app, options)))
