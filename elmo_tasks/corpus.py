@@ -19,7 +19,7 @@ from elmo_tasks.text.lines import COMPRESSED, numbered_lines, text_of_file
 from elmo_tasks.text.normal import readable
 from elmo_tasks.text.words import as_words
 
-__all__ = ["FORMATS", "Corpus", "Document", "Text", "add_corpus_arguments", "column_names", "in_column"]
+__all__ = ["FORMATS", "Corpus", "Document", "Text", "add_corpus_arguments", "column_names", "in_column", "parquet_type"]
 
 logger = logging.getLogger(__name__)
 
@@ -215,6 +215,12 @@ def _common_type(types: set[str]) -> str:
 def in_column(value: Any, kind: str) -> Any:
     """A kept value for a column of a type: see `_type_of`."""
     return value if value is None or kind != "json" else json.dumps(value, ensure_ascii=False)
+
+
+def parquet_type(kind: str) -> Any:
+    import pyarrow
+
+    return pyarrow.type_for_alias("string" if kind == "json" else kind)
 
 
 def column_names(columns: str | Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, column_names, in_column
+from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, column_names, in_column, parquet_type
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, at_least_one, ending_of
@@ -277,7 +277,7 @@ def _write_parquet(path: Path, parts: _Vectors, settings: dict[str, Any], kept: 
 
     vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(settings["dtype"])))
     names: dict[str, Any] = {"index": pyarrow.int64(), "document": pyarrow.string()}
-    names |= {name: pyarrow.string() if kind == "json" else pyarrow.type_for_alias(kind) for name, kind in kept.items()}
+    names |= {name: parquet_type(kind) for name, kind in kept.items()}
     types = {"sentence": pyarrow.string(), "shape": pyarrow.list_(pyarrow.int32()), "vectors": vectors_type}
     schema = pyarrow.schema({**names, **types}, metadata={"elmo_tasks": json.dumps(settings)})
     with ParquetWriter(path, schema, use_dictionary=False, write_page_checksum=True) as writer:

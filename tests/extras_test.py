@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import elmo_tasks
-from elmo_tasks.annotate.outputs import OUTPUTS, Annotations
+from elmo_tasks.annotate import annotate_file
 from elmo_tasks.corpus import Corpus
 from elmo_tasks.embed import EmbedOptions, embed_file
 from elmo_tasks.jobs import Job, PartsOutput
@@ -39,7 +39,8 @@ def workbook() -> bytes:
 
 DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
     ("pyarrow", "parquet", embedded),
-    ("pyarrow", "parquet", lambda folder: OUTPUTS[".parquet"].write(Annotations([], {}, ""), folder)),
+    ("pyarrow", "parquet", lambda folder: annotate_file(["ner"], folder / "a.txt", folder / "a.parquet")),
+    ("openpyxl", "tables", lambda folder: annotate_file(["ner"], folder / "a.txt", folder / "a.xlsx")),
     ("pyarrow.parquet", "parquet", lambda folder: table(folder, b"PAR1").survey()),
     ("openpyxl", "tables", lambda folder: table(folder, workbook()).survey()),
     (

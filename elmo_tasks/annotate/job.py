@@ -2,13 +2,15 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, write_part
 from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, column_names
+from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTION", "add_arguments", "annotate", "annotate_file"]
 
 # Raised when the code writes other bytes for the same corpus and models.
-_FORMAT = 1
+_FORMAT = 2
 
 DESCRIPTION = "Write what trained tasks find in a corpus: names, roles, chains, ... with their places in each text."
 
@@ -66,42 +68,58 @@ def annotate_file(
     device, language, trusted, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
-    from elmo_tasks import TrainedTask
+    from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
+    from elmo_tasks.trained_models import name_of, trained_model
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    loaded = TrainedTask.by_name(tasks, language=language, device=device, trusted=trusted)
-    source = Corpus(
-        Path(corpus), _inputs_of(loaded), column_names(text_column), id_column, column_names(keep), glob, input_format
-    )
+    if OUTPUTS[ending].library is not None:
+        check_installed(*OUTPUTS[ending].library)
+    # Before the models are loaded, which takes long.
+    predictors: dict[str, Any] = {name_of(path): predictor_of(path) for path in map(trained_model, tasks)}
+    if len(predictors) < len(tasks) or not all(hasattr(predictor, "kind") for predictor in predictors.values()):
+        # Two models of one name, or a config that does not tell enough, are an error here.
+        loaded = TrainedTask.by_name(tasks, language=language, device=device, trusted=trusted)
+        predictors = {name: task.predictor for name, task in loaded.items()}
+    _check_results(ending, predictors)
+    columns = column_names(text_column), id_column, column_names(keep)
+    source = Corpus(Path(corpus), _inputs_of(predictors), *columns, glob, input_format)
     n_texts, kept = source.survey()
-    _check_output(ending, loaded, set(kept))
+    _check_columns(ending, kept, predictors)
+    loaded = TrainedTask.by_name(tasks, language=language, device=device, trusted=trusted)
     digests = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {"language": language, "part_texts": part_texts, "format": _FORMAT, "tasks": digests}
     settings |= source.settings()
     job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
-    write, join = partial(_write_part, loaded), partial(_write_output, ending, loaded, language)
+    write, join = partial(_write_part, loaded), partial(_write_output, ending, loaded, language, kept)
     result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
     job.run(source.documents(), write, result, workers=workers, ray=ray, device=device)
     return n_texts
 
 
-def _inputs_of(tasks: dict[str, "TrainedTask"]) -> tuple[str, ...]:
-    inputs, *others = {task.predictor.inputs: name for name, task in tasks.items()}
+def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
+    inputs, *others = {predictor.inputs: name for name, predictor in predictors.items()}
     if others:
-        found = "; ".join(f"{', '.join(task.predictor.inputs)} of {name}" for name, task in tasks.items())
+        found = "; ".join(f"{', '.join(predictor.inputs)} of {name}" for name, predictor in predictors.items())
         raise ValueError(f"expected tasks with the same inputs, got {found}: run the command for each")
     return inputs
 
 
-def _check_output(ending: str, tasks: dict[str, "TrainedTask"], kept: set[str]) -> None:
-    """Whether the output has a place for the results and for the columns that are kept."""
+def _check_results(ending: str, predictors: dict[str, Any]) -> None:
+    """Whether the output has a place for the results."""
     output, wrong = OUTPUTS[ending], []
-    for name, task in tasks.items():
-        is_pair = output.of_one_text and len(task.predictor.inputs) > 1
-        if is_pair or (output.needs and not getattr(task.kind, output.needs)):
+    for name, predictor in predictors.items():
+        is_pair = output.of_one_text and len(predictor.inputs) > 1
+        if is_pair or (output.needs and not getattr(predictor.kind, output.needs)):
             wrong.append(f"the results of {name}")
-    wrong += [f"two columns {name}" for name in sorted(kept & {"document", *tasks})]
-    wrong += ["columns to keep"] if kept and not output.keeps else []
+    if wrong:
+        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
+
+
+def _check_columns(ending: str, kept: Collection[str], tasks: Collection[str]) -> None:
+    """Whether the output has a place for the columns that are kept, and one column of each name."""
+    n_of_name = Counter(["document", *kept, *tasks])
+    wrong = [f"{n} columns {name}" for name, n in sorted(n_of_name.items()) if n > 1]
+    wrong += ["columns to keep"] if kept and not OUTPUTS[ending].keeps else []
     if wrong:
         raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
 
@@ -125,9 +143,14 @@ def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
 
 
 def _write_output(
-    ending: str, tasks: dict[str, "TrainedTask"], language: str, files: Sequence[Path], path: Path
+    ending: str,
+    tasks: dict[str, "TrainedTask"],
+    language: str,
+    kept: dict[str, str],
+    files: Sequence[Path],
+    path: Path,
 ) -> None:
-    OUTPUTS[ending].write(Annotations(files, tasks, language), path)
+    OUTPUTS[ending].write(Annotations(files, tasks, language, kept), path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

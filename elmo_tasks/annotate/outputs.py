@@ -1,5 +1,6 @@
 """
-The outputs of `annotate`: JSON lines, Parquet, spaCy's `DocBin`, CoNLL-U, columns of words, and a folder for brat.
+The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, CoNLL-U, columns of words, and a folder for
+brat.
 """
 
 import gzip
@@ -8,15 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
-from elmo_tasks.extras import needs
+from elmo_tasks.corpus import in_column, parquet_type
 from elmo_tasks.files.json_files import json_lines
+from elmo_tasks.files.tables import write_csv, write_xlsx
 from elmo_tasks.kinds import Standoff
 from elmo_tasks.text import located_sentences
 from elmo_tasks.text.normal import readable
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
     from elmo_tasks import TrainedTask
+    from elmo_tasks.text import Word
 
 __all__ = ["FOLDER_MARK", "OUTPUTS", "Annotated", "Annotations", "Output", "write_part"]
 
@@ -48,8 +51,7 @@ class Annotated(NamedTuple):
 def write_part(rows: Iterable[Annotated], path: Path) -> None:
     """Writes a part of a job, in one form for all outputs."""
     with open(path, "w", encoding="utf-8") as file:
-        # Dates of Parquet become strings.
-        lines = (json.dumps(each._asdict(), ensure_ascii=False, default=str) for each in rows)
+        lines = (json.dumps(each._asdict(), ensure_ascii=False) for each in rows)
         file.writelines(readable(line) + "\n" for line in lines)
 
 
@@ -60,6 +62,8 @@ class Annotations:
     files: Sequence[Path]
     tasks: dict[str, "TrainedTask"]
     language: str
+    kept: dict[str, str] = field(default_factory=dict)
+    """The types of the columns that are kept, as in `Corpus.survey`."""
 
     def __iter__(self) -> Iterator[Annotated]:
         return chain.from_iterable(self.parts())
@@ -78,13 +82,21 @@ class Annotations:
         for each in self:
             (text,) = each.texts
             sentences = located_sentences(text, self.language)
-            words = [text[word.start : word.end] for word in chain.from_iterable(sentences)]
-            words, spaces = get_words_and_spaces(words, text)
+            words, spaces = get_words_and_spaces(list(_parts(text, chain.from_iterable(sentences))), text)
             doc = Doc(vocab, words=words, spaces=spaces)
             starts = {sentence[0].start for sentence in sentences}
             for token in doc:
                 token.is_sent_start = token.idx in starts
             yield each, doc
+
+
+def _parts(text: str, words: Iterable["Word"]) -> Iterator[str]:
+    """The parts of a text that are words. A character that NFC divides into two words belongs to the first one."""
+    end = 0
+    for word in words:
+        if word.end > end:
+            yield text[max(word.start, end) : word.end]
+            end = word.end
 
 
 class Output(NamedTuple):
@@ -97,6 +109,8 @@ class Output(NamedTuple):
     """Whether the results are those of a single text, not of a pair."""
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
+    library: tuple[str, str] | None = None
+    """A module that it needs, and the extra that has it."""
 
 
 def _write_lines(found: Annotations, path: Path, *, compressed: bool = False) -> None:
@@ -109,23 +123,36 @@ def _write_lines(found: Annotations, path: Path, *, compressed: bool = False) ->
 
 def _write_parquet(found: Annotations, path: Path) -> None:
     """A row group per part. The types of results are those of the tasks, also where no text has any."""
-    with needs("parquet"):
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
 
-    # Of the columns that are kept.
-    schemas = [
-        pyarrow.Table.from_pylist([each._replace(results={}).row for each in part]).schema for part in found.parts()
-    ]
-    schema = pyarrow.unify_schemas(schemas, promote_options="permissive")
-    for name, task in found.tasks.items():
-        schema = schema.append(pyarrow.field(name, _arrow_type(task.kind.result)))
+    types = {"document": pyarrow.string(), **{name: parquet_type(kind) for name, kind in found.kept.items()}}
+    types |= {name: _arrow_type(task.kind.result) for name, task in found.tasks.items()}
     # Results of any form are JSON.
-    as_json = [name for name, task in found.tasks.items() if task.kind.result is Any]
-    with ParquetWriter(path, schema) as writer:
+    kinds = found.kept | {name: "json" for name, task in found.tasks.items() if task.kind.result is Any}
+    with ParquetWriter(path, schema := pyarrow.schema(types)) as writer:
         for part in found.parts():
-            rows = [each.row | {name: json.dumps(each.results[name]) for name in as_json} for each in part]
+            rows = [
+                each.row | {name: in_column(each.row.get(name), kind) for name, kind in kinds.items()} for each in part
+            ]
             writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+
+
+def _write_table(found: Annotations, path: Path, *, write: Callable[..., None]) -> None:
+    """A row for each name, role, mention or word, else for each text. Results of any form are JSON."""
+    columns = list(dict.fromkeys(chain.from_iterable(task.kind.columns or ["result"] for task in found.tasks.values())))
+    tasks = ["task"] if len(found.tasks) > 1 else []
+    kept = [f"corpus.{name}" if name in {"document", *tasks, *columns} else name for name in found.kept]
+
+    def rows() -> Iterator[list[Any]]:
+        for each in found:
+            about = [each.name, *(in_column(each.kept.get(name), kind) for name, kind in found.kept.items())]
+            for name, result in each.results.items():
+                kind = found.tasks[name].kind
+                for row in kind.rows(result) if kind.columns else [{"result": json.dumps(result, ensure_ascii=False)}]:
+                    yield [*about, *(name for _ in tasks), *map(row.get, columns)]
+
+    write(path, ["document", *kept, *tasks, *columns], rows())
 
 
 def _arrow_type(of: Any) -> Any:
@@ -173,8 +200,11 @@ def _write_columns(found: Annotations, path: Path) -> None:
     """A word and a column for each task, as in CoNLL-2003."""
     with open(path, "w", encoding="utf-8") as file:
         for each, doc in found.docs():
-            file.write(f"-DOCSTART- ({' '.join(each.name.split())})\n\n")
+            # As spaCy's converter expects it.
+            file.write("-DOCSTART- -X- O O\n\n")
             tags = [_tags(doc, found.tasks[name], result) for name, result in each.results.items()]
+            # The last column has BIO tags, if there are some.
+            tags.sort(key=lambda of_words: "tag" in next(iter(of_words), {}))
             for words in _sentences(doc):
                 for word in words:
                     columns = (next(iter(of_task[word.i].values())) for of_task in tags)
@@ -186,11 +216,14 @@ def _write_conllu(found: Annotations, path: Path) -> None:
     """Words and parts of speech; in the last column, the places of words, and the tags of other tasks."""
     with open(path, "w", encoding="utf-8") as file:
         for each, doc in found.docs():
-            about = {"newdoc id": each.name, **each.kept}
+            about = {"newdoc id": each.name}
+            about |= {f"meta::{name}": in_column(each.kept[name], kind) for name, kind in found.kept.items()}
             tags = {name: _tags(doc, found.tasks[name], result) for name, result in each.results.items()}
-            for words in _sentences(doc):
-                about["text"] = doc[words[0].i : words[-1].i + 1].text
-                file.writelines(f"# {key} = {' '.join(str(value).split())}\n" for key, value in about.items())
+            # Of a text without words, there are only comments.
+            for words in list(_sentences(doc)) or [[]]:
+                about |= {"text": doc[words[0].i : words[-1].i + 1].text} if words else {}
+                lines = (" ".join(f"# {key} = {value}".split()) for key, value in about.items() if value is not None)
+                file.writelines(f"{line}\n" for line in lines)
                 about = {}
                 for number, word in enumerate(words, start=1):
                     of_word = {name: of_task[word.i] for name, of_task in tags.items()}
@@ -256,6 +289,11 @@ def _brat_name(label: str) -> str:
     return re.sub(r"[^\w-]", "_", label)
 
 
+def _file_name(part: str) -> str:
+    # File systems have names of at most 255 bytes.
+    return re.sub(r"[^\w.-]", "_", part).encode()[:200].decode(errors="ignore")
+
+
 def _write_brat(found: Annotations, path: Path) -> None:
     """A text and its annotation per document; their names and what was kept of them; and the types, as brat needs."""
     kinds = {name: task.kind for name, task in found.tasks.items()}
@@ -266,7 +304,7 @@ def _write_brat(found: Annotations, path: Path) -> None:
     brat = _Brat()
     with open(path / FOLDER_MARK, "w", encoding="utf-8") as documents:
         for each in found:
-            parts = [re.sub(r"[^\w.-]", "_", part)[:100] for part in each.name.split("/")]
+            parts = [_file_name(part) for part in each.name.split("/")]
             name = "/".join(part for part in parts if part.strip(".")).removesuffix(".txt") or "document"
             n_of_name[name] += 1
             name = f"{name}~{n_of_name[name]}" if n_of_name[name] > 1 else name
@@ -285,7 +323,9 @@ def _write_brat(found: Annotations, path: Path) -> None:
 OUTPUTS = {
     ".jsonl": Output(_write_lines, of_one_text=False),
     ".jsonl.gz": Output(partial(_write_lines, compressed=True), of_one_text=False),
-    ".parquet": Output(_write_parquet, of_one_text=False),
+    ".parquet": Output(_write_parquet, of_one_text=False, library=("pyarrow", "parquet")),
+    ".csv": Output(partial(_write_table, write=write_csv), of_one_text=False),
+    ".xlsx": Output(partial(_write_table, write=write_xlsx), of_one_text=False, library=("openpyxl", "tables")),
     ".spacy": Output(_write_docs),
     ".conllu": Output(_write_conllu, needs="has_tags"),
     ".conll": Output(_write_columns, needs="has_tags", keeps=False),

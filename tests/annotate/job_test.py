@@ -100,9 +100,22 @@ class TestInputs:
         with pytest.raises(ValueError, match=r"expected texts as premise and hypothesis, .*corpus.txt, text 1"):
             annotate_file([models["snli"]], corpus, tmp_path / "out.jsonl")
         with pytest.raises(ValueError, match="expected an output that ends with"):
-            annotate_file([models["ner"]], corpus, tmp_path / "out.csv")
+            annotate_file([models["ner"]], corpus, tmp_path / "out.tsv")
+
+    def test_what_an_output_cannot_have_is_known_before_a_model_is_loaded(self, models, tmp_path, monkeypatch):
+        document = tmp_path / "document" / "model.tar.gz"
+        document.parent.mkdir()
+        shutil.copy(models["ner"], document)
+        (tmp_path / "a.jsonl").write_text('{"text": "Ann", "ner": [[0, 8, "PER"]]}\n')
+        monkeypatch.setattr(TrainedTask, "__init__", None)
         with pytest.raises(ValueError, match=r"what .conllu has a place for, got the results of srl: .jsonl"):
-            annotate_file([models["ner"], models["srl"]], corpus, tmp_path / "out.conllu")
+            annotate_file([models["ner"], models["srl"]], tmp_path / "a.jsonl", tmp_path / "out.conllu")
+        with pytest.raises(ValueError, match="got 2 columns document"):
+            annotate_file([document], tmp_path / "a.jsonl", tmp_path / "out.jsonl")
+        with pytest.raises(ValueError, match="got 2 columns ner"):
+            annotate_file([models["ner"]], tmp_path / "a.jsonl", tmp_path / "out.jsonl", keep="all")
+        with pytest.raises(ValueError, match="got columns to keep"):
+            annotate_file([document], tmp_path / "a.jsonl", tmp_path / "out.conll", keep="ner")
 
     @pytest.mark.parametrize("option", ["--part-texts", "--workers"])
     def test_a_count_is_at_least_one(self, models, corpus, tmp_path, capsys, option):
@@ -120,7 +133,7 @@ def names(self: TrainedTask, inputs: Iterable[tuple[str, ...]]) -> Iterator[list
         yield [{"text": word, "start": 0, "end": len(word), "label": "x", "probability": 0.5}] if word else []
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".spacy", ".conllu", ".conll", "/"])
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".csv", ".spacy", ".conllu", ".conll", "/"])
 def test_parts_make_no_difference(models, corpus, tmp_path, monkeypatch, ending):
     """A text without names is in a part of its own."""
     monkeypatch.setattr(TrainedTask, "stream", names)

@@ -6,9 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import conllu
+import pandas
 import pytest
+import spacy
+from spacy.tokens import DocBin
+from spacy.training.converters import conll_ner_to_docs
 
 from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.data import NerReader
 from elmo_tasks.kinds import Chains, Json, Names, Roles, Stars, Words
 
 TEXT = "Ann met\nBob Lee. She sang."
@@ -51,7 +56,9 @@ def output_of(tmp_path: Path):
         joined = tmp_path / f"joined{ending}"
         if ending == "/":
             joined.mkdir()
-        OUTPUTS[ending].write(Annotations(files, tasks, "en"), joined)
+        types = {str: "string", int: "int64"}
+        kept = {name: types.get(type(value), "json") for name, value in parts[0][0].kept.items()}
+        OUTPUTS[ending].write(Annotations(files, tasks, "en", kept), joined)
         return joined
 
     return write
@@ -70,8 +77,9 @@ def test_json_lines_have_columns_that_are_kept(output_of):
 def test_conllu_has_words_tags_names_and_places(output_of):
     row = annotated("a b", TEXT, {"year": 1999}, ner=NAMES, pos=TAGS)
     path = output_of(".conllu", [row], [annotated("c", " ", {"year": None}, ner=[], pos=[])])
-    first, second = conllu.parse(path.read_text())
-    assert first.metadata == {"newdoc id": "a b", "year": "1999", "text": "Ann met Bob Lee."}
+    first, second, without_words = conllu.parse(path.read_text())
+    assert first.metadata == {"newdoc id": "a b", "meta::year": "1999", "text": "Ann met Bob Lee."}
+    assert (without_words.metadata, list(without_words)) == ({"newdoc id": "c"}, [])
     assert second.metadata == {"text": "She sang."}
     assert [(word["form"], word["upos"], word["xpos"], word["misc"]["ner"]) for word in first] == [
         ("Ann", "PROPN", "PROPN", "B-person"),
@@ -90,24 +98,79 @@ def test_white_space_breaks_no_line_of_conllu(output_of):
     for text, sentences in {
         "I sang.\nBob sang.\t": ["I sang.", "Bob sang."],
         "a\n\nb": ["a", "b"],
-        "\u2028": [],
+        "\u2028": [None],
     }.items():
-        path = output_of(".conllu", [annotated("a\nb", text, {"note": "a\nb"}, ner=[])])
-        assert [sentence.metadata["text"] for sentence in conllu.parse(path.read_text())] == sentences
+        path = output_of(".conllu", [annotated("a\nb", text, {"no\nte": "a\nb"}, ner=[])])
+        assert [sentence.metadata.get("text") for sentence in conllu.parse(path.read_text())] == sentences
 
 
 def test_columns_are_those_of_conll_2003(output_of):
-    path = output_of(".conll", [annotated("a\tb", TEXT, ner=NAMES)])
-    expected = "-DOCSTART- (a b)||Ann B-person|met B-event|Bob I-event|Lee O|. O||She O|sang O|. O||"
-    assert path.read_text() == expected.replace("|", "\n").replace(" B", "\tB").replace(" I", "\tI").replace(
-        " O", "\tO"
-    )
+    path = output_of(".conll", [annotated("a\tb", TEXT, ner=NAMES)], [annotated("b", "", ner=[])])
+    words = "Ann_B-person|met_B-event|Bob_I-event|Lee_O|._O||She_O|sang_O|._O||".replace("_", "\t")
+    mark = "-DOCSTART- -X- O O||"
+    assert path.read_text() == (mark + words + mark).replace("|", "\n")
+    names = [(name.text, name.label_) for doc in conll_ner_to_docs(path.read_text()) for name in doc.ents]
+    assert names == [("Ann", "person"), ("met Bob", "event")]
+    ((_, (words, tags)), *_) = NerReader().rows(str(path))
+    assert (words, tags) == (["Ann", "met", "Bob", "Lee", "."], ["B-person", "B-event", "I-event", "O", "O"])
+
+
+def test_the_last_column_has_names(output_of):
+    path = output_of(".conll", [annotated("a", "Ann", ner=NAMES[:1], pos=TAGS[:1])])
+    assert path.read_text().splitlines()[2] == "Ann\tPROPN\tB-person"
+
+
+@pytest.mark.parametrize("ending", [".conllu", ".conll", ".spacy"])
+def test_a_character_that_nfc_divides_is_one_word(output_of, ending):
+    text = "Ann \U0001d15e\U0001d15e."
+    path = output_of(ending, [annotated("a", text, ner=NAMES[:1])])
+    if ending == ".spacy":
+        (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("en").vocab)
+        assert doc.text == text and [name.text for name in doc.ents] == ["Ann"]
+    else:
+        lines = [line.split("\t") for line in path.read_text().splitlines() if "\t" in line]
+        assert [line[int(ending == ".conllu")] for line in lines] == ["Ann", "\U0001d15e", "\U0001d15e", "."]
+
+
+class TestTables:
+    def test_a_row_for_each_name(self, output_of):
+        rows = [annotated("a", TEXT, {"text": "=1", "n": [1]}, ner=NAMES), annotated("b", "", {"text": "x"}, ner=[])]
+        columns = ["document", "corpus.text", "n", "text", "start", "end", "label", "probability"]
+        expected = [
+            ["a", "=1", "[1]", "Ann", 0, 3, "person", 0.5],
+            ["a", "=1", "[1]", "met\nBob", 4, 11, "event", 0.25],
+        ]
+        for read, ending in [(pandas.read_csv, ".csv"), (pandas.read_excel, ".xlsx")]:
+            table = read(output_of(ending, rows))
+            assert [*table.columns] == columns and table.to_numpy().tolist() == expected
+
+    def test_several_tasks_have_a_column_with_their_names(self, output_of):
+        row = annotated("a", TEXT, srl=ROLES, coref=CHAINS, json={"a": 1})
+        table = pandas.read_csv(output_of(".csv", [row]), dtype=str, keep_default_na=False)
+        assert [*table.columns] == [
+            "document", "task", "verb", "verb_start", "verb_end", "text", "start", "end", "label", "chain", "result",
+        ]  # fmt: skip
+        assert table.loc[:, ["task", "text", "verb", "chain", "result"]].to_numpy().tolist() == [
+            ["srl", "Ann", "met", "", ""],
+            ["srl", "met", "met", "", ""],
+            ["coref", "Ann", "", "1", ""],
+            ["coref", "She", "", "1", ""],
+            ["json", "", "", "", '{"a": 1}'],
+        ]
+
+    def test_a_text_has_a_row_of_labels(self, output_of):
+        result = {"stars": 2, "probabilities": {1: 0.25, 2: 0.75}}
+        nothing = {"stars": None, "probabilities": {}}
+        path = output_of(".csv", [annotated("a", "Good.", sst=result), annotated("b", "", sst=nothing)])
+        assert path.read_text() == "document,stars,probabilities.1,probabilities.2\na,2,0.25,0.75\nb,,,\n"
+
+    def test_a_table_without_rows_has_columns(self, output_of):
+        assert (
+            output_of(".csv", [annotated("a", "", ner=[])]).read_text() == "document,text,start,end,label,probability\n"
+        )
 
 
 def test_a_doc_has_the_results_in_their_places(output_of):
-    import spacy
-    from spacy.tokens import DocBin
-
     decomposed = "Rene\u0301 met\r\n\r\nAnn"
     first = annotated("a", TEXT, {"year": 1999}, ner=NAMES, srl=ROLES, coref=CHAINS, **{"2-ner": NAMES[:1]})
     nothing: dict[str, Any] = {"srl": [], "coref": {"chains": [], "resolved": decomposed}, "2-ner": []}
@@ -130,7 +193,7 @@ def test_a_doc_has_the_results_in_their_places(output_of):
 def test_brat_has_a_text_and_an_annotation_per_document(output_of):
     first = annotated("x/a.txt", TEXT, {"year": 1999}, ner=NAMES, srl=ROLES, coref=CHAINS)
     nothing: dict[str, Any] = {"ner": [], "srl": [], "coref": {"chains": [], "resolved": ""}}
-    names = ["../b c", "../b c", "..", "http://x"]
+    names = ["../b c", "../b c", "..", "http://x", "\u97d3" * 200]
     folder = output_of("/", [first], [annotated(name, "b\r\n", **nothing) for name in names])
     assert (folder / "x" / "a.txt").read_text() == TEXT
     assert (folder / "x" / "a.ann").read_text().splitlines() == [
@@ -145,7 +208,7 @@ def test_brat_has_a_text_and_an_annotation_per_document(output_of):
     ]
     about = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
     assert about[0] == {"file": "x/a", "document": "x/a.txt", "year": 1999}
-    assert [row["file"] for row in about[1:]] == ["b_c", "b_c~2", "document", "http_/x"]
+    assert [row["file"] for row in about[1:]] == ["b_c", "b_c~2", "document", "http_/x", "\u97d3" * 66]
     assert all((folder / f"{row['file']}.txt").read_bytes() == b"b \n" for row in about[1:])
     assert "ARG0 Arg1:predicate, Arg2:argument" in (folder / "annotation.conf").read_text().splitlines()
 
@@ -164,6 +227,14 @@ def test_the_types_of_parquet_are_those_of_the_task(output_of, tmp_path):
         assert table.to_pylist() == [{"document": "a", **rows[0].results}]
         schemas.append(table.schema)
     assert schemas[0] == schemas[1] and not any(pyarrow.types.is_null(field.type) for field in schemas[0])
+
+
+def test_parquet_has_columns_that_are_kept(output_of):
+    row = annotated("a", TEXT, {"year": 1999, "label": [[0, 3, "PER"]], "title": "x"}, ner=[])
+    table = pandas.read_parquet(output_of(".parquet", [row], [annotated("b", "", {"year": None, "label": {}}, ner=[])]))
+    assert [*table.columns] == ["document", "year", "label", "title", "ner"]
+    assert table["label"].tolist() == ['[[0, 3, "PER"]]', "{}"]
+    assert table["year"].dropna().tolist() == [1999]
 
 
 def test_parquet_has_the_stars_and_any_json(output_of):
