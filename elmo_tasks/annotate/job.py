@@ -72,8 +72,8 @@ def annotate_file(
     from elmo_tasks.trained_models import name_of, trained_model
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    if OUTPUTS[ending].library is not None:
-        check_installed(*OUTPUTS[ending].library)
+    if (library := OUTPUTS[ending].library) is not None:
+        check_installed(*library)
     # Before the models are loaded, which takes long.
     predictors: dict[str, Any] = {name_of(path): predictor_of(path) for path in map(trained_model, tasks)}
     if len(predictors) < len(tasks) or not all(hasattr(predictor, "kind") for predictor in predictors.values()):
