@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.bilm.weights import weights_digest
+from elmo_tasks.recent import Recent
 
 __all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore", "shared_bilm"]
 
@@ -147,76 +148,24 @@ class LayerCache(LayerStore):
 
 
 class LayerMemory(LayerStore):
-    """
-    Keeps layers in memory. A copy, pickled or in a forked process, starts empty.
-
-    # Parameters
-
-    max_bytes
-        The largest size of the layers.
-    keeps_first
-        What is kept if it is full: the sentences that were used last, or, for data that are read in each epoch, the
-        first ones.
-    """
+    """Keeps layers of at most `max_bytes` in memory, for threads of one process: see `Recent`."""
 
     dtype = np.dtype(np.float32)
 
     def __init__(self, max_bytes: float, *, keeps_first: bool = False) -> None:
-        self._max_bytes, self._keeps_first = max_bytes, keeps_first
-        self._n_bytes = 0
-        # From the sentence that was used longest ago to the last one, if these are kept.
-        self._arrays: dict[bytes, np.ndarray] = {}
-        self._lock = threading.Lock()
-        _MEMORIES.add(self)
+        self._arrays: Recent[np.ndarray] = Recent(max_bytes, keeps_first=keeps_first)
 
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
-        with self._lock:
-            arrays = [self._arrays.get(key) for key in keys]
-            if not self._keeps_first:
-                for key in keys:
-                    if key in self._arrays:
-                        self._arrays[key] = self._arrays.pop(key)
+        arrays = list(map(self._arrays.get, keys))
         for array, target in zip(arrays, targets, strict=True):
             if array is not None:
                 target[...] = array
         return [array is not None for array in arrays]
 
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
-        # Copies, which nobody else changes.
-        copies = [np.array(array) for array in layers]
-        with self._lock:
-            for key, array in zip(keys, copies, strict=True):
-                is_full = self._n_bytes + _size(array) > self._max_bytes
-                if key not in self._arrays and not (self._keeps_first and is_full):
-                    self._arrays[key] = array
-                    self._n_bytes += _size(array)
-            while self._n_bytes > self._max_bytes:
-                self._n_bytes -= _size(self._arrays.pop(next(iter(self._arrays))))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _memory, (self._max_bytes, self._keeps_first)
-
-
-_MEMORIES: WeakSet[LayerMemory] = WeakSet()
-
-
-def _memory(max_bytes: float, keeps_first: bool) -> LayerMemory:
-    return LayerMemory(max_bytes, keeps_first=keeps_first)
-
-
-def _size(array: np.ndarray) -> int:
-    # With the key and the objects.
-    return array.nbytes + 400
-
-
-def _empty_memories() -> None:
-    """In a forked process, where a lock may be held by a thread that it does not have."""
-    for memory in list(_MEMORIES):
-        memory.__init__(memory._max_bytes, keeps_first=memory._keeps_first)  # type: ignore[misc]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_empty_memories)
+        for key, array in zip(keys, layers, strict=True):
+            # A copy, which nobody else changes. The size is with the key and the objects.
+            self._arrays.put(key, np.array(array), array.nbytes + 400)
 
 
 class CachedBilm:

@@ -45,23 +45,21 @@ def best_tags(
     logits = logits.float()
     # Row: the tag of a word; column: the tag of the word before it. Shape: (n_tags, n_tags)
     from_before = transitions.to(logits).T.contiguous()
-    # The score of the best tags up to a word, by that word's tag. Shape: (batch_size, n_tags)
-    scores = logits[:, 0] + starts.to(logits)
-    itself = torch.arange(logits.size(2), device=logits.device)
-    # For each word but the first and each of its tags, the best previous tag. Shape: (batch_size, n_tags), each
-    pointers: list[torch.Tensor] = []
+    # For each word, the score of the best tags up to it, by its own tag. Shape: (batch_size, n_tags), each
+    scores = [logits[:, 0] + starts.to(logits)]
     for step in range(1, logits.size(1)):
-        # Shape: (batch_size, n_tags), both
-        best, before = (scores.unsqueeze(1) + from_before).max(2)
-        # Padding changes no score and keeps the tag of the last word.
-        is_word = mask[:, step, None]
-        pointers.append(torch.where(is_word, before, itself))
-        scores = torch.where(is_word, best + logits[:, step], scores)
-    path = [(scores + ends.to(logits)).argmax(1, keepdim=True)]
-    for pointer in reversed(pointers):
-        path.append(pointer.gather(1, path[-1]))
+        # Not `max`, which also finds the previous tags, and takes ten times as long on a CPU.
+        best = (scores[-1].unsqueeze(1) + from_before).amax(2) + logits[:, step]
+        # Padding changes no score.
+        scores.append(torch.where(mask[:, step, None], best, scores[-1]))
+    # Shape: (batch_size,), each, from the last word to the first
+    path = [(scores[-1] + ends.to(logits)).argmax(1)]
+    for step in range(logits.size(1) - 1, 0, -1):
+        before = (scores[step - 1] + from_before[path[-1]]).argmax(1)
+        # Padding keeps the tag of the last word.
+        path.append(torch.where(mask[:, step], before, path[-1]))
     # Shape: (batch_size, timesteps)
-    tags = torch.cat(path[::-1], 1)
+    tags = torch.stack(path[::-1], 1)
     return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
 

@@ -165,7 +165,7 @@ class TestLayerMemory:
         memory = LayerMemory(self.MAX_BYTES)
         write(memory, 0)
         # As in a thread that a forked process does not have.
-        with memory._lock, multiprocessing.get_context("fork").Pool(1) as pool:
+        with memory._arrays._lock, multiprocessing.get_context("fork").Pool(1) as pool:
             assert pool.apply(_found_before_and_after_writing, (memory,)) == ([False], [True])
         assert found(pickle.loads(pickle.dumps(memory)), 0) == found(copy.deepcopy(memory), 0) == [False]
         assert found(memory, 0) == [True]
