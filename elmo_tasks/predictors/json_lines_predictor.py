@@ -7,9 +7,11 @@ from concurrent.futures import CancelledError
 from itertools import chain, islice
 from typing import Any, Optional
 
-from allennlp.common.util import JsonDict
-from allennlp.data import DatasetReader, Instance, Token
+import torch
+from allennlp.common.util import JsonDict, sanitize
+from allennlp.data import Batch, DatasetReader, Instance, Token
 from allennlp.models import Model
+from allennlp.nn.util import move_to_device
 from more_itertools import constrained_batches
 
 from elmo_tasks.bilm.process import use_one_thread_after_fork
@@ -148,12 +150,11 @@ class JsonLinesPredictor(InterpretablePredictor):
         """
         # Not only in the biLM: other parts of the model may compute before it.
         use_one_thread_after_fork()
-        predict = super().predict_batch_instance
 
         def outputs_of(rows: list[int]) -> list[JsonDict]:
             if stop is not None and stop():
                 raise CancelledError("stopped before the last result")
-            return predict([with_words[row] for row in rows])
+            return self._forward([with_words[row] for row in rows])
 
         longest = [_longest_text(instance) for instance in instances]
         finished = [copy.deepcopy(self.without_words) for _ in instances]
@@ -167,6 +168,28 @@ class JsonLinesPredictor(InterpretablePredictor):
             prediction |= _ids_in(instance["metadata"].metadata)
         return finished
 
+    @torch.no_grad()
+    def _forward(self, instances: list[Instance]) -> list[JsonDict]:
+        """
+        What AllenNLP's `predict_batch_instance` returns. It walks through everything in Python, with `move_to_device`
+        also on a CPU, and with `sanitize`, which took 17% of the time of five tasks.
+        """
+        for instance in instances:
+            self._dataset_reader.apply_token_indexers(instance)
+        batch = Batch(instances)
+        batch.index_instances(self._model.vocab)
+        tensors: Any = batch.as_tensor_dict()
+        if self.cuda_device >= 0:
+            tensors = move_to_device(tensors, self.cuda_device)
+        outputs: list[JsonDict] = [{} for _ in instances]
+        for name, values in self._model.make_output_human_readable(self._model(**tensors)).items():
+            rows = _json_of(values[None] if isinstance(values, torch.Tensor) and values.dim() == 0 else values)
+            # Not a loss, or another value of the whole batch.
+            if len(rows) == len(instances):
+                for output, row in zip(outputs, rows, strict=True):
+                    output[name] = row
+        return outputs
+
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         """For interpreters, which explain one instance: a sentence's first predicate, a long sentence's first piece."""
         return self.instances_of(self._read_line(json_dict).parts)[0][0]
@@ -175,6 +198,20 @@ class JsonLinesPredictor(InterpretablePredictor):
 def _as_line(content: Any) -> JsonDict:
     """A line, also from JSON that is not an object: then under an empty key, which is an error for `read_line`."""
     return content if isinstance(content, dict) else {"": content}
+
+
+_JSON_TYPES = frozenset({str, float, int, bool})
+
+
+def _json_of(value: Any) -> Any:
+    """The same as `sanitize`."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    if type(value) is list:
+        return value if _JSON_TYPES.issuperset(map(type, value)) else list(map(_json_of, value))
+    if type(value) is dict:
+        return {key: _json_of(each) for key, each in value.items()}
+    return value if type(value) in _JSON_TYPES else sanitize(value)
 
 
 def _longest_text(instance: Instance) -> list[Token] | None:

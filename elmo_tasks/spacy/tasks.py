@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 from spacy.language import Language
 from spacy.pipeline import Pipe, Sentencizer
@@ -27,6 +28,8 @@ __all__ += ["TaskComponent"]
 # Sentences of documents that are annotated together.
 _SENTENCES_AT_ONCE = 64
 _SENTENCE_RULE = Sentencizer()
+# Until a document is dropped, its sentences with the state that they were made from.
+_SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, list[list[Word]]]] = WeakKeyDictionary()
 
 
 class TaskComponent(FilesAsBytes, Pipe):
@@ -252,6 +255,17 @@ for _name, _model, _class, _assigns in (
 
 
 def _sentences(doc: Doc) -> list[list[Word]]:
+    """The sentences of a document, made once for all components."""
+    # A component between two others may change the tokens and sentences.
+    state = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
+    known, sentences = _SENTENCES_OF.get(doc, (None, []))
+    if known != state:
+        sentences = _new_sentences(doc)
+        _SENTENCES_OF[doc] = state, sentences
+    return sentences
+
+
+def _new_sentences(doc: Doc) -> list[list[Word]]:
     split = doc
     if not doc.has_annotation("SENT_START"):
         spaces = [bool(token.whitespace_) for token in doc]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from elmo_tasks.recent import Recent
 from elmo_tasks.text.normal import in_nfc
 from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, words_of_text
 
@@ -15,6 +16,8 @@ Document = str | Sequence[Sentence]
 MAX_SENTENCE_WORDS = 96
 """The length of the longest piece of an overlong sentence."""
 
+# Up to a number of characters, of which one takes about 30 bytes.
+_LOCATED: Recent[list[list[Word]]] = Recent(500_000)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 # After one of these, a long sentence is cut.
 _BREAKS = frozenset(";:,–—…)]}，；：、）") | {"...", "--"}
@@ -35,8 +38,17 @@ def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]
 
 
 def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]]:
-    """Like `sentences_of_text`, with the offsets of each word in the text as it was given."""
-    return locations(sentences_of_text(text, tokenizer), text)
+    """
+    Like `sentences_of_text`, with the offsets of each word in the text as it was given. Several tasks read one text, so
+    the words of the last texts are kept.
+    """
+    if not isinstance(tokenizer, str):
+        return locations(sentences_of_text(text, tokenizer), text)
+    sentences = _LOCATED.get((text, tokenizer))
+    if sentences is None:
+        sentences = locations(sentences_of_text(text, tokenizer), text)
+        _LOCATED.put((text, tokenizer), sentences, len(text))
+    return list(map(list, sentences))
 
 
 def _sentences_by_spacy(text: str, language: str) -> list[list[str]]:
