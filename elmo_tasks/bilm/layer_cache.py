@@ -56,7 +56,7 @@ class LayerStore(ABC):
 
     @abstractmethod
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
-        """Stores the layers of sentences; the shapes and the type are as in `read`."""
+        """Stores the layers of sentences, which nobody may change then; the shapes and the type are as in `read`."""
 
 
 class LayerCache(LayerStore):
@@ -164,8 +164,8 @@ class LayerMemory(LayerStore):
 
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
         for key, array in zip(keys, layers, strict=True):
-            # A copy, which nobody else changes. The size is with the key and the objects.
-            self._arrays.put(key, np.array(array), array.nbytes + 400)
+            # With the key and the objects.
+            self._arrays.put(key, array, array.nbytes + 400)
 
 
 class CachedBilm:
@@ -209,6 +209,14 @@ class CachedBilm:
         for row, (key, is_found) in enumerate(zip(keys, found, strict=True)):
             if not is_found:
                 missing.setdefault(key, row)
+        if len(missing) == len(keys) and self.store.dtype == np.float32:
+            # The usual case for new texts, without further copies.
+            output: BilmOutput = bilm(character_ids)
+            # Shape of each: (batch_size, timesteps, dim)
+            of_layers = [layer.float().cpu().numpy() for layer in output.layers]
+            rows_of = ([layer[row, :n_words] for layer in of_layers] for row, n_words in enumerate(lengths))
+            self.store.write(keys, list(map(np.stack, rows_of)))
+            return output
         if missing:
             rows = list(missing.values())
             # Shape: (n_layers, n_missing, timesteps, dim)
@@ -218,7 +226,7 @@ class CachedBilm:
             for key, target, is_found in zip(keys, targets, found, strict=True):
                 if not is_found and target is not targets[missing[key]]:
                     target[...] = targets[missing[key]]
-            self.store.write(list(missing), [targets[row] for row in rows])
+            self.store.write(list(missing), [targets[row].copy() for row in rows])
         return BilmOutput(tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device))
 
     def model_digest(self) -> bytes:
