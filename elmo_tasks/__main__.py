@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
     from elmo_tasks import annotate, embed, package
-    from elmo_tasks.jobs import add_device
+    from elmo_tasks.jobs import add_device, add_precision
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
@@ -73,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     service.add_argument("--include-package", action="append", default=[], help="package with your own classes")
     service.add_argument("--trust", action="store_true", help="the models may name any class or file")
     add_device(service)
+    add_precision(service)
+    service.add_argument("--threshold", type=float, help="the lowest probability of a name (default: 0)")
     service.set_defaults(func=_serve)
     description = "Download published biLMs, so they load without a network later."
     download = commands.add_parser("download", help=description, description=description)
@@ -93,9 +95,10 @@ def _serve(arguments: argparse.Namespace) -> None:
         import uvicorn
     # Worker processes read them, too.
     trust = "1" if arguments.trust or arguments.include_package else ""
-    for name, value in {"": shlex.join(arguments.model), "_DEVICE": arguments.device, "_TRUST": trust}.items():
+    settings = {"_DEVICE": arguments.device, "_PRECISION": arguments.precision, "_THRESHOLD": arguments.threshold}
+    for name, value in {"": shlex.join(arguments.model), "_TRUST": trust, **settings}.items():
         if value:
-            os.environ[f"ELMO_TASKS_SERVE{name}"] = value
+            os.environ[f"ELMO_TASKS_SERVE{name}"] = str(value)
     options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
     uvicorn.run("elmo_tasks.serve:make_app", factory=True, **options)
 

@@ -36,7 +36,8 @@ from elmo_tasks.files.atomic_files import (
 )
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["FileOutput", "FolderOutput", "Job", "Part", "PartsOutput", "add_arguments", "add_device", "at_least_one"]
+__all__ = ["FileOutput", "FolderOutput", "Job", "Part", "PartsOutput", "add_arguments", "add_device", "add_precision"]
+__all__ += ["at_least_one"]
 __all__ += ["ending_of", "is_joined"]
 
 logger = logging.getLogger(__name__)
@@ -324,6 +325,13 @@ def _written_on_ray(
             done, running = ray.wait(running)
             yield from ray.get(done)
     yield from ray.get(running)
+
+
+def add_precision(parser: argparse.ArgumentParser) -> None:
+    # Not from `Bilm`, because torch would be imported for `--help`.
+    choices = ("float32", "auto", "bf16", "int8")
+    explained = "of the biLM's products; auto: the fastest (default: float32)"
+    parser.add_argument("--precision", choices=choices, help=explained)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 __all__ = ["Answer", "Chains", "Entailment", "Group", "Json", "Kind", "Label", "Names", "Place", "Places", "Roles"]
-__all__ += ["Standoff", "Stars", "Words"]
+__all__ += ["Standoff", "Stars", "Words", "table"]
 
 
 # Makes types with the labels of a model as keys.
@@ -370,7 +370,7 @@ class Entailment(Label):
         return dict(result.get("probabilities", result))
 
     def picture(self, text: str, result: Any, language: str) -> str:
-        tables = (_table(**table) for table in result.get("attention", ()))
+        tables = (table(**each) for each in result.get("attention", ()))
         return "".join([super().picture(text, result, language), *tables])
 
 
@@ -456,10 +456,10 @@ def _bar(label: str, share: float) -> str:
     return f'<div>{escape(label)}</div><div style="display: flex; gap: 0.5em">{bar}{share:.2f}</div>'
 
 
-def _table(rows: Sequence[str], columns: Sequence[str], weights: Sequence[Sequence[float]]) -> str:
-    """Weights with a row for each word of one text, and a column for each word of the other."""
+def table(rows: Sequence[str], columns: Sequence[str], weights: Sequence[Sequence[float]]) -> str:
+    """Weights of the columns for each row, as HTML."""
     lines = ["".join(f"<th>{escape(column)}</th>" for column in ["", *columns])]
     for row, of_row in zip(rows, weights, strict=True):
-        cells = (f'<td style="background: rgba(122, 236, 236, {weight:.2f})">{weight:.2f}</td>' for weight in of_row)
+        cells = (f'<td style="background: rgb(122 236 236 / {weight:.2f})">{weight:.2f}</td>' for weight in of_row)
         lines.append(f"<th>{escape(row)}</th>{''.join(cells)}")
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmo_tasks.files.json_files import file_digest
-from elmo_tasks.trained_models import MODEL_GROUP, wheel_name
+from elmo_tasks.trained_models import MODEL_GROUP, licence_of, wheel_name
 from elmo_tasks.version import __version__
 
 __all__ = ["DESCRIPTION", "add_arguments", "package", "package_model"]
@@ -69,7 +69,6 @@ def package_model(
         task.save(project / distribution)
         (project / distribution / "__init__.py").touch()
         card = (project / distribution / "README.md").read_text("utf-8")
-        licence = re.search(r"^license: *(\S+)", card, re.MULTILINE)
         title = re.search(r"^# (.+)", card, re.MULTILINE)
         settings = {
             "distribution": distribution,
@@ -79,7 +78,7 @@ def package_model(
             "requires": __version__,
             "group": MODEL_GROUP,
             "title": json.dumps(title[1] if title else name),
-            "license": json.dumps(licence[1] if licence else "see the card"),
+            "license": json.dumps(licence_of(project / distribution) or "see the card"),
         }
         (project / "pyproject.toml").write_text(_PROJECT.format(**settings), "utf-8")
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]

@@ -120,10 +120,10 @@ async def _trim_memory() -> None:
 
 def make_app() -> FastAPI:
     """The application, with its models loaded."""
-    device = os.environ.get("ELMO_TASKS_SERVE_DEVICE")
-    trusted = bool(os.environ.get("ELMO_TASKS_SERVE_TRUST"))
-    models = shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS)
-    tasks = TrainedTask.by_name(models, device=device, trusted=trusted)
+    options: Any = {name: os.environ.get(f"ELMO_TASKS_SERVE_{name.upper()}") for name in ("device", "precision")}
+    options["threshold"] = float(os.environ.get("ELMO_TASKS_SERVE_THRESHOLD") or 0)
+    options["trusted"] = bool(os.environ.get("ELMO_TASKS_SERVE_TRUST"))
+    tasks = TrainedTask.by_name(shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS), **options)
     work = _Work()
 
     @asynccontextmanager

@@ -1,6 +1,7 @@
 """Files of trained tasks: in the checkout, installed by pip, in a folder or archive, on the hub, or at an address."""
 
 import os
+import re
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
 from elmo_tasks.version import RELEASE, __version__
 
-__all__ = ["MODEL_GROUP", "local_model", "name_of", "trained_model", "wheel_name"]
+__all__ = ["MODEL_GROUP", "licence_of", "local_model", "name_of", "trained_model", "wheel_name"]
 
 MODEL_GROUP = "elmo_tasks.models"
 """The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
@@ -52,6 +53,13 @@ def local_model(model: str | PathLike[str]) -> Path | None:
     if spec is not None and spec.origin:
         return Path(spec.origin).parent
     return path if path.exists() else None
+
+
+def licence_of(folder: Path) -> str:
+    """The licence of a model, from its card; empty if it is unknown."""
+    card = folder / "README.md"
+    found = re.search(r"^license: *(\S+)", card.read_text("utf-8") if card.is_file() else "", re.MULTILINE)
+    return found[1] if found else ""
 
 
 def name_of(path: Path) -> str:

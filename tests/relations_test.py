@@ -52,7 +52,7 @@ types = [[*map(str, task.frame(each).dtypes.items())] for each in (text, "It rai
 print(json.dumps([task(text), frame.to_dict("records"), types, task.render(text), task.kind.labels]))
 """,
     )
-    assert relations_in(result) == EXPECTED and labels == ["works_for", "lives_in"]
+    assert relations_in(result) == EXPECTED and labels == ["lives_in", "works_for"]
     assert [(row["document"], row["head"], row["tail_start"]) for row in rows] == [(0, "Ann Lee", 18), (0, "Tom", 48)]
     assert types[0] == types[1] and len(types[0]) == 9
     assert html.count("works_for") == 1 and html.count("lives_in") == 1
@@ -76,7 +76,7 @@ print(json.dumps([found, [*nlp.pipe_labels["relations"]], answers]))
 """,
     )
     assert [relations_in(result) for result in [in_spacy, *answers]] == [EXPECTED] * 3
-    assert labels == ["works_for", "lives_in"]
+    assert labels == ["lives_in", "works_for"]
 
 
 def test_a_corpus(folder):

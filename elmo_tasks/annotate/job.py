@@ -12,11 +12,12 @@ from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotat
 from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, column_names
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, at_least_one, ending_of
+from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, add_precision, at_least_one, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 
 if TYPE_CHECKING:
     from elmo_tasks import TrainedTask
+    from elmo_tasks.vectors.elmo import Precision
 
 __all__ = ["DESCRIPTION", "add_arguments", "annotate", "annotate_file"]
 
@@ -40,13 +41,14 @@ def annotate_file(
     part_texts: int = 200,
     device: str | None = None,
     trusted: bool = False,
+    precision: "Precision | None" = None,
+    threshold: float = 0.0,
     force: bool = False,
     workers: int | None = None,
     ray: str | None = None,
 ) -> int:
     """
-    Writes the results of tasks for each text of a corpus, and returns the number of texts. After an
-    interruption, the same call computes only the missing parts.
+    Writes the results of tasks for the texts of a corpus, or the rest after an interruption, and returns their number.
 
     # Parameters
 
@@ -56,44 +58,47 @@ def annotate_file(
         Lines of text; JSON lines, JSON, CSV, TSV, XLSX or Parquet; or a folder, which has one text per file, or only
         tables of one format. Files may be compressed (`.gz`, `.xz`, `.bz2`). See `text_of_file` for offsets in a file.
     output
-        See `OUTPUTS`. JSON lines and Parquet have, for each text, its name as `document`, the columns that are
-        kept, and the result of each task.
+        See `OUTPUTS`. A text has its name as `document`, the columns that are kept, and the result of each task.
     text_column, id_column, keep
-        The columns with the inputs of the tasks, by default those with their names; with the name of a text, by default
-        `id`, or else its number or path; and others that the output has, too (`"all"`: all others).
+        The columns with the inputs of the tasks (default: their names), with the name of a text (default: `id`, or else
+        its number or path), and others to copy to the output (`"all"`: all others).
     glob, input_format
         The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
     part_texts
         The number of texts per part: an interrupted job loses at most the parts in progress.
-    device, language, trusted, force, workers, ray
+    language, device, precision, threshold, trusted, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
-    from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
-    from elmo_tasks.trained_models import name_of, trained_model
+    from elmo_tasks import TrainedTask
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    if (library := OUTPUTS[ending].library) is not None:
-        check_installed(*library)
-    # Before the models are loaded, which takes long.
-    predictors: dict[str, Any] = {name_of(path): predictor_of(path) for path in map(trained_model, tasks)}
-    if len(predictors) < len(tasks) or not all(hasattr(predictor, "kind") for predictor in predictors.values()):
-        # Two models of one name, or a config that does not tell enough, are an error here.
-        loaded = TrainedTask.by_name(tasks, language=language, device=device, trusted=trusted)
-        predictors = {name: task.predictor for name, task in loaded.items()}
-    _check_results(ending, predictors)
+    of_results = {"language": language, "precision": precision, "threshold": threshold}
+    options: Any = {**of_results, "device": device, "trusted": trusted}
+    _check_results(ending, predictors := _predictors_of(tasks, options))
     columns = column_names(text_column), id_column, column_names(keep)
     source = Corpus(Path(corpus), _inputs_of(predictors), *columns, glob, input_format)
     n_texts, kept = source.survey()
     _check_columns(ending, kept, predictors)
-    loaded = TrainedTask.by_name(tasks, language=language, device=device, trusted=trusted)
+    loaded = TrainedTask.by_name(tasks, **options)
     digests = {name: _model_digest(task) for name, task in loaded.items()}
-    settings = {"language": language, "part_texts": part_texts, "format": _FORMAT, "tasks": digests}
-    settings |= source.settings()
+    settings = {**of_results, "part_texts": part_texts, "format": _FORMAT, "tasks": digests, **source.settings()}
     job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
-    write, join = partial(_write_part, loaded), partial(_write_output, ending, loaded, language, kept)
+    join = partial(_write_output, ending, loaded, language, kept)
     result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
-    job.run(source.documents(), write, result, workers=workers, ray=ray, device=device)
+    job.run(source.documents(), partial(_write_part, loaded), result, workers=workers, ray=ray, device=device)
     return n_texts
+
+
+def _predictors_of(tasks: Sequence[str | os.PathLike[str]], options: dict[str, Any]) -> dict[str, Any]:
+    """What describes the tasks, by the names of the models; before these are loaded, which takes long."""
+    from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
+    from elmo_tasks.trained_models import name_of, trained_model
+
+    predictors = {name_of(path): predictor_of(path) for path in map(trained_model, tasks)}
+    if len(predictors) == len(tasks) and all(hasattr(predictor, "kind") for predictor in predictors.values()):
+        return predictors
+    # Two models of one name, or a config that does not tell enough, are an error here.
+    return {name: task.predictor for name, task in TrainedTask.by_name(tasks, **options).items()}
 
 
 def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
@@ -105,8 +110,10 @@ def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _check_results(ending: str, predictors: dict[str, Any]) -> None:
-    """Whether the output has a place for the results."""
+    """Whether the output has a place for the results, and its library is installed."""
     output, wrong = OUTPUTS[ending], []
+    if output.library is not None:
+        check_installed(*output.library)
     for name, predictor in predictors.items():
         is_pair = output.of_one_text and len(predictor.inputs) > 1
         if is_pair or (output.needs and not getattr(predictor.kind, output.needs)):
@@ -164,6 +171,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trust", action="store_true", help="the models may name any class or file, as with --include-package")
     part_texts = "texts per part; an interrupted job loses only the parts in progress (default: 200)"
     add("--part-texts", type=at_least_one, default=200, help=part_texts)
+    add("--threshold", type=float, default=0.0, help="the lowest probability of a name (default: 0)")
+    add_precision(parser)
     add_job_arguments(parser)
 
 

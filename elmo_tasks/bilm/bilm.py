@@ -51,10 +51,8 @@ class Bilm(nn.Module):
     def __init__(self, options: BilmOptions, *, precision: Precision = "float32") -> None:
         super().__init__()
         use_one_thread_after_fork()
-        if precision not in get_args(Precision):
-            raise ValueError(f"expected the precision {', '.join(get_args(Precision))}, got {precision!r}")
         self.options = options
-        self._precision: Precision = precision
+        self.precision = precision
         self.character_encoder = (CharacterEncoder if options.dictionaries is None else DictionaryEncoder)(options)
         self.word_rows = self.character_encoder.word_rows
         self.forward_layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
@@ -117,6 +115,12 @@ class Bilm(nn.Module):
     def precision(self) -> Precision:
         """The precision of products without gradients, where `"auto"` is resolved for the current device."""
         return precision_on(self._boundary_ids.device, self.options.projection_dim >= 256, self._precision)
+
+    @precision.setter
+    def precision(self, precision: Precision) -> None:
+        if precision not in get_args(Precision):
+            raise ValueError(f"expected the precision {', '.join(get_args(Precision))}, got {precision!r}")
+        self._precision = precision
 
     @property
     def kernel(self) -> str:

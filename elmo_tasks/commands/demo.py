@@ -10,7 +10,7 @@ from allennlp_today.archives import add_trust, is_trusted
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
 from elmo_tasks.configs import config_variables
 from elmo_tasks.extras import needs
-from elmo_tasks.jobs import add_device
+from elmo_tasks.jobs import add_device, add_precision
 from elmo_tasks.shipped import FIXTURES, MODELS
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -36,6 +36,7 @@ class ShowDemo(Subcommand):
         sub.add_argument("--port", type=int, default=7860, help="port to listen on (default: 7860)")
         add_device(sub)
         add_trust(sub)
+        add_precision(sub)
         sub.set_defaults(func=_serve)
         return sub
 
@@ -51,8 +52,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     language = arguments.language
     rules = _RULES.get(language, language)
     paths = arguments.archives or sorted(MODELS.glob("*/") if language == "en" else [])
-    archives = [TaskArchive(path, rules, arguments.device, trusted=is_trusted(arguments)) for path in paths]
-    elmo = Elmo.from_pretrained(bilm, device=arguments.device)
+    options = {"device": arguments.device, "precision": arguments.precision}
+    archives = [TaskArchive(path, rules, **options, trusted=is_trusted(arguments)) for path in paths]
+    elmo = Elmo.from_pretrained(bilm, **options)
     glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
         index = NeighborIndex(arguments.index, elmo) if arguments.index else shipped_index(elmo, Path(folder))

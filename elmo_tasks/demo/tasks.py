@@ -8,16 +8,15 @@ import gradio
 from gradio.components import Component
 
 from elmo_tasks.predictors import TrainedTask
-from elmo_tasks.vectors.devices import Device
 
 __all__ = ["TaskArchive"]
 
 
 class TaskArchive:
-    """A trained model: what `TrainedTask` takes. spaCy's rules for `language` split texts into words."""
+    """A trained model, with the options of `TrainedTask`. spaCy's rules for `language` split texts into words."""
 
-    def __init__(self, path: Path, language: str, device: Device = None, *, trusted: bool = False) -> None:
-        self.trained = TrainedTask(path, language=language, device=device, trusted=trusted)
+    def __init__(self, path: Path, language: str, **options: Any) -> None:
+        self.trained = TrainedTask(path, language=language, **options)
         self._language = language
         self.predictor = self.trained.predictor
         self.name = self.trained.name

@@ -61,7 +61,7 @@ class CorefPredictor(SentencePredictor):
 
     @cached_property
     def _tagger(self) -> PosTagger:
-        return PosTagger(next(self._model.parameters()).device)
+        return PosTagger(next(self._model.parameters()).device, self._precision)
 
     def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
         return self.predict_json({"sentences": sentences_of_words(tokenized_document)})

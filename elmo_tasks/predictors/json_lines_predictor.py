@@ -17,9 +17,11 @@ from more_itertools import constrained_batches
 from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.data import SpacyBlankTokenizer
 from elmo_tasks.models.elmo_model import labels_of
+from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.interpretation import InterpretablePredictor, texts_of
 from elmo_tasks.predictors.task import Input, tokens_of
 from elmo_tasks.vectors.batching import compute_by_length
+from elmo_tasks.vectors.elmo import Precision
 
 __all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop"]
 
@@ -50,6 +52,8 @@ class JsonLinesPredictor(InterpretablePredictor):
         spaCy's language code for the rules that split a text into words. `None`: the reader's tokenizer, or English.
     batch_words : `int`
         The number of words per batch, including padding. A batch that does not fit in a GPU's memory is halved.
+    precision : `str`, optional
+        See `TrainedTask`.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class JsonLinesPredictor(InterpretablePredictor):
         keep_going: bool = False,
         language: Optional[str] = None,
         batch_words: int = BATCH_WORDS,
+        precision: Optional[Precision] = None,
     ) -> None:
         # A copy, because an archive's reader may also read data for an evaluation.
         reader = copy.copy(dataset_reader)
@@ -67,6 +72,13 @@ class JsonLinesPredictor(InterpretablePredictor):
         super().__init__(model, reader, frozen)
         if language is not None and hasattr(reader, "_tokenizer"):
             reader._tokenizer = SpacyBlankTokenizer(language)
+        if precision is not None:
+            bilms = [module.bilm for module in model.modules() if isinstance(module, ContextualBilm)]
+            if not bilms:
+                raise ValueError(f"expected a model with a biLM for {precision}, got {type(model).__name__}")
+            bilms[0].precision = precision
+        # Of the biLM, if the task runs it elsewhere, too.
+        self._precision = precision
         self._language = language or "en"
         self._keep_going = keep_going
         self._batch_words = batch_words
@@ -75,8 +87,7 @@ class JsonLinesPredictor(InterpretablePredictor):
     @property
     def labels(self) -> list[str]:
         """The labels that a result may have."""
-        labels = dict.fromkeys(map(self.label_of, labels_of(self._model.vocab)))
-        return [label for label in labels if label]
+        return sorted({*map(self.label_of, labels_of(self._model.vocab))} - {""})
 
     def results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
         """The plain results of texts, which `read` has read."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from elmo_tasks.shipped import PRETRAINED
 from elmo_tasks.vectors.devices import Device
-from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.elmo import Elmo, Precision
 
 __all__ = ["PosTagger", "spacy_tagger"]
 
@@ -17,12 +17,12 @@ class PosTagger:
     `small-open` (section 5.3 of the paper).
     """
 
-    def __init__(self, device: Device = None) -> None:
+    def __init__(self, device: Device = None, precision: Precision | None = None) -> None:
         with np.load(PRETRAINED / "pos-open" / "tagger.npz") as arrays:
             self._weight, self._bias = arrays["weight"], arrays["bias"]
             self._tags: list[str] = arrays["tags"].tolist()
             self._layer = int(arrays["layer"])
-        self._elmo = Elmo.from_pretrained("small-open", device=device).share()
+        self._elmo = Elmo.from_pretrained("small-open", device=device, precision=precision).share()
 
     def __call__(self, sentences: list[list[str]]) -> list[list[str]]:
         """A tag for each word: `NOUN`, `VERB`, `AUX` and so on."""

@@ -73,7 +73,7 @@ class SrlPredictor(TaggingPredictor):
     def _tagger(self) -> Callable[[list[list[str]]], list[list[str]]]:
         """Loaded only if a line has no predicates."""
         device = next(self._model.parameters()).device
-        return PosTagger(device) if self._spacy_model is None else spacy_tagger(self._spacy_model)
+        return PosTagger(device, self._precision) if self._spacy_model is None else spacy_tagger(self._spacy_model)
 
     def part(self, tokens: list[Token]) -> Any:
         return _Sentence(tokens, None, pieces([token.text for token in tokens]))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from itertools import starmap
+from itertools import groupby
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from tqdm import tqdm
 from allennlp_today import load_archive
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
+from elmo_tasks.kinds import table
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
@@ -29,7 +30,7 @@ from elmo_tasks.predictors.task import Input
 from elmo_tasks.text import Word, readable
 from elmo_tasks.trained_models import local_model, name_of, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
-from elmo_tasks.vectors.elmo import CARD_FIELDS
+from elmo_tasks.vectors.elmo import CARD_FIELDS, Precision
 
 if TYPE_CHECKING:
     import pandas
@@ -74,6 +75,9 @@ class TrainedTask:
         Whether the model's config may name any class, file or address. By default, only what is known to be harmless.
     device
         See `Elmo.from_pretrained`.
+    precision
+        Of the biLM's products: `"float32"`, `"auto"` for the fastest on this device, `"bf16"` or `"int8"`. `None`: what
+        the model's config says, which is float32 if it does not say anything.
     language
         spaCy's code for the rules that split a text into words.
     threshold
@@ -90,6 +94,7 @@ class TrainedTask:
         *,
         trusted: bool = False,
         device: Device = None,
+        precision: Precision | None = None,
         language: str = "en",
         threshold: float = 0.0,
         batch_words: int = BATCH_WORDS,
@@ -97,8 +102,8 @@ class TrainedTask:
     ) -> None:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
-        self._options = {"language": language, "batch_words": batch_words}
-        self._settings = {"device": device, "threshold": threshold, "progress": progress, "trusted": trusted}
+        self._options = {"language": language, "batch_words": batch_words, "precision": precision}
+        self._settings: dict[str, Any] = {"device": device, "progress": progress, "trusted": trusted}
         _import_packages()
         place = device_of(device)
         try:
@@ -120,13 +125,17 @@ class TrainedTask:
         """Names the task: `ner` and so on, or what a predictor is registered as."""
         self.kind = predictor.kind(predictor.labels)
         """What the results are: see `elmo_tasks.kinds`."""
+        self._set_threshold(threshold)
+        for module in list(archive.model.modules()):
+            if isinstance(module, ContextualBilm):
+                module.share()
+
+    def _set_threshold(self, threshold: float) -> None:
         if threshold and not self.kind.has_threshold:
             raise ValueError(f"expected a model of names for a threshold, got one of {self.task}: {self.path}")
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"expected a threshold from 0 to 1, got {threshold}")
-        for module in list(archive.model.modules()):
-            if isinstance(module, ContextualBilm):
-                module.share()
+        self._settings["threshold"] = threshold
 
     def __call__(self, *texts: str | Iterable[str], stop: Stop = None, **named: str | Iterable[str]) -> Any:
         """
@@ -148,7 +157,7 @@ class TrainedTask:
     def results_of_words(self, texts: Iterable[tuple[str, list[list[Word]]]]) -> Iterator[Any]:
         """The results for texts with known words and sentences, of a task of single texts."""
         predictor: Any = self.predictor
-        return self._results(starmap(predictor.read_words, texts))
+        return self._results(predictor.read_words(readable(text), sentences) for text, sentences in texts)
 
     def _results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
         threshold = self._settings["threshold"]
@@ -192,6 +201,16 @@ class TrainedTask:
         """
         ((*read,), *_), _ = self._inputs(texts, named)
         return list(self.predictor.explain(*read, interpreter=interpreter))
+
+    def render_explanation(self, *texts: str, **options: str) -> str:
+        """The weights of `explain` as an HTML table of each sentence, with a row for each thing that is found."""
+        tables = []
+        for places, group in groupby(self.explain(*texts, **options), lambda each: list(map(_place, each["words"]))):
+            explained = list(group)
+            rows = [_title(each["found"]) for each in explained]
+            weights = [[word["weight"] for word in each["words"]] for each in explained]
+            tables.append(table(rows, [text for text, _ in places], weights))
+        return "".join(tables)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
         """
@@ -242,14 +261,19 @@ class TrainedTask:
         return name_of(self.path)
 
     @classmethod
-    def by_name(cls, models: Iterable[str | PathLike[str]], **options: Any) -> dict[str, "TrainedTask"]:
-        """Several tasks by their `name`. Two with the same name are an error."""
+    def by_name(
+        cls, models: Iterable[str | PathLike[str]], *, threshold: float = 0.0, **options: Any
+    ) -> dict[str, "TrainedTask"]:
+        """Several tasks by their `name`. Two with the same name are an error. `threshold` is for those of names."""
         tasks: dict[str, TrainedTask] = {}
         for task in (cls(model, **options) for model in models):
             if task.name in tasks:
                 found = f"{tasks[task.name].path} and {task.path}"
                 raise ValueError(f"expected models with different names, got two named {task.name}: {found}")
             tasks[task.name] = task
+        if threshold:
+            for task in [task for task in tasks.values() if task.kind.has_threshold] or list(tasks.values()):
+                task._set_threshold(threshold)
         return tasks
 
     @property
@@ -304,6 +328,18 @@ def _loaded(cls: type[TrainedTask], model: str, packages: str, options: tuple[tu
     """Kept, because joblib sends a task to its workers with each call, and a job with each part."""
     _import_packages(packages)
     return cls(model, **dict(options))
+
+
+def _place(word: dict[str, Any]) -> tuple[str, int | None]:
+    return word["text"], word.get("start")
+
+
+def _title(found: Any) -> str:
+    """The first text of what is found, with its label, or else all of it."""
+    if isinstance(found, list):
+        return _title(found[0])
+    text = found.get("text", found.get("verb", json.dumps(found, ensure_ascii=False)))
+    return f"{text} ({found['label']})" if "label" in found else text
 
 
 def _is_list(given: Any) -> bool:

@@ -17,7 +17,8 @@ from elmo_tasks.kinds import Chains, Roles
 from elmo_tasks.spacy.pipeline import FilesAsBytes, device_in_spacy, loading
 from elmo_tasks.span_groups import groups_in
 from elmo_tasks.text import Word, in_nfc
-from elmo_tasks.trained_models import local_model
+from elmo_tasks.trained_models import licence_of, local_model
+from elmo_tasks.vectors.elmo import Precision
 
 if TYPE_CHECKING:
     from elmo_tasks.predictors.trained_task import TrainedTask
@@ -48,7 +49,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         See `TrainedTask`. The model is loaded on first use.
     device
         `None`: the GPU of `spacy.require_gpu` or `prefer_gpu`, or else the CPU.
-    threshold
+    precision, threshold
         See `TrainedTask`.
     save_weights
         Whether `nlp.to_disk` and `nlp.to_bytes` write the model, which `spacy.load` then needs. `False`: they
@@ -67,6 +68,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         *,
         model: str,
         device: str | None = None,
+        precision: Precision | None = None,
         threshold: float = 0.0,
         save_weights: bool = True,
     ) -> None:
@@ -76,12 +78,15 @@ class TaskComponent(FilesAsBytes, Pipe):
 
         if _TAKEN:
             raise ValueError(f"{', '.join(_TAKEN)} was set by other code: remove it before 'elmo_tasks' is imported")
-        self._load = partial(TrainedTask, device=device_in_spacy(device), threshold=threshold)
+        self._load = partial(TrainedTask, device=device_in_spacy(device), precision=precision, threshold=threshold)
         self._task: TrainedTask | None = None
         self.name = name
         self.model = model
         self.save_weights = save_weights
         self._accept(predictor_of(model))
+        if nlp is not None and (path := local_model(model)) and (licence := licence_of(path)):
+            source = {"name": f"elmo_tasks {model}", "license": licence}
+            nlp.meta["sources"] = [*(nlp.meta.get("sources") or ()), source]
         if self.sets and nlp is not None and any(type(component) is type(self) for _, component in nlp.pipeline):
             warnings.warn(f"a pipeline with two components like '{name}': {self.sets} is of the last", stacklevel=2)
 
@@ -250,8 +255,13 @@ for _name, _model, _class, _assigns in (
     ("elmo_task", None, TaskComponent, ["doc._.results"]),
 ):
     # The entries of the config are the keyword arguments.
-    _config = {"device": None, "threshold": 0.0, "save_weights": True} | ({"model": _model} if _model else {})
-    Language.factory(_name, assigns=_assigns, default_config=_config, func=_class)
+    _config = {"device": None, "precision": None, "threshold": 0.0, "save_weights": True}
+    Language.factory(
+        _name,
+        assigns=_assigns,
+        default_config=_config | ({"model": _model} if _model else {}),
+        func=_class,
+    )
 
 
 def _sentences(doc: Doc) -> list[list[Word]]:

@@ -35,5 +35,10 @@ class TestExplain:
             of_name = [sum(each[word] for word in words.split()) for each in weights]
             assert of_name[number] > 0.5 > 2 * of_name[1 - number]
 
+    def test_the_picture_has_a_row_for_each_name(self, find_names):
+        html = find_names.render_explanation("Angela <b> met Tim Cook in Berlin. He left Rome.")
+        assert html.count("<tr>") == 4 + 2 and "<th>Tim Cook (PERSON)</th>" in html and "<b>" not in html
+        assert find_names.render_explanation("It rained all day.") == ""
+
     def test_a_text_without_names_has_none(self, find_names):
         assert find_names.explain("It rained all day.") == [] == find_names.explain(" ")

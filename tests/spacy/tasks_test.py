@@ -229,6 +229,27 @@ class TestPipe:
         assert doc.cats and not doc.ents and not doc.spans
 
     @pytest.mark.skipif(not MODELS.is_dir(), reason="needs the models of a checkout")
+    def test_labels_and_licences_are_saved(self, tmp_path):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo_ner", config={"threshold": 0.99})
+        assert nlp.pipe_labels["elmo_ner"] == ["LOC", "ORG", "PERSON"]
+        assert [name.text for name in nlp("Angela Merkel met Tim Cook of Apple.").ents] == ["Angela Merkel"]
+        nlp.to_disk(tmp_path)
+        meta = spacy.load(tmp_path).meta
+        assert meta["labels"]["elmo_ner"] == ["LOC", "ORG", "PERSON"]
+        assert meta["sources"] == [{"name": "elmo_tasks ner", "license": "cc-by-sa-4.0"}]
+
+    @pytest.mark.slow
+    def test_an_attribute_of_other_code_is_an_error(self):
+        code = (
+            "import spacy\nfrom spacy.tokens import Doc\nDoc.set_extension('chains', default=7)\n"
+            "nlp = spacy.blank('en')\nprint(nlp('a')._.chains)\nnlp.add_pipe('elmo_ner')"
+        )
+        environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert run.stdout == "7\n" and "ValueError: Doc._.chains was set by other code" in run.stderr
+
+    @pytest.mark.skipif(not MODELS.is_dir(), reason="needs the models of a checkout")
     def test_one_biLM_is_in_memory(self):
         def n_bilms():
             gc.collect()
