@@ -17,12 +17,10 @@ from allennlp.modules.elmo import batch_to_ids
 
 import elmo_tasks
 from allennlp_today import load_archive
-from allennlp_today.startup import INCLUDED_PACKAGES
 from elmo_tasks import Elmo
 from tests.paths import TINY_BILM, bilm_files
 
 HARMLESS = {"DatasetReader": {"old_elmo_test_reader": "reads nothing"}, "Model": {"old_elmo_test_model": "tensors"}}
-INCLUDED_PACKAGES.add(__name__)
 
 
 @DatasetReader.register("old_elmo_test_reader", exist_ok=True)

@@ -65,8 +65,11 @@ def load_archive(
         Whether the config may name any class, file or address, as in AllenNLP. It is the default for an archive that
         the config of a trusted one names.
     """
+    from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
     from allennlp.common.plugins import import_plugins
+
+    from allennlp_today.config_error import ArchiveError
 
     name, outer = fspath(archive_file), _LOADING.get()
     trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
@@ -75,7 +78,13 @@ def load_archive(
     with _LOCK:
         import_plugins()
         with _folder_of(cached_path(archive_file)) as folder:
-            return context.run(_load, name, Path(folder).resolve(), cuda_device, overrides, weights_file, trusted)
+            given = Path(folder).resolve(), cuda_device, overrides, weights_file, trusted
+            try:
+                return context.run(_load, name, *given)
+            except ConfigurationError as error:
+                if isinstance(error, ValueError | RuntimeError):
+                    raise
+                raise ArchiveError(str(error)) from error
 
 
 def _load(name: str, folder: Path, cuda_device: int, overrides: Any, weights_file: str | None, trusted: bool) -> Any:
@@ -97,6 +106,8 @@ def _load(name: str, folder: Path, cuda_device: int, overrides: Any, weights_fil
     if not trusted:
         try:
             check_config(config.as_dict(quiet=True), folder)
+            if (folder / "vocabulary").is_file():
+                raise ConfigurationError("expected a folder, got a file: vocabulary")
         except (ConfigurationError, RecursionError) as error:
             raise ConfigurationError(f"{error}: {name} ({_HINT})") from None
     _LOADING.set(_Loading(name, folder, weights, trusted))

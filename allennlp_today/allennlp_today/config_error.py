@@ -2,7 +2,11 @@
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["ConfigFileError", "VocabularyFileError"]
+__all__ = ["ArchiveError", "ConfigFileError", "VocabularyFileError"]
+
+
+class ArchiveError(ConfigurationError, ValueError):
+    """What is wrong with the config of an archive. Programs that know nothing of AllenNLP catch the ValueError."""
 
 
 class ConfigFileError(ConfigurationError, RuntimeError):

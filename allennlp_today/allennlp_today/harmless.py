@@ -1,7 +1,7 @@
 """
 What an archive that is not trusted may name: classes, arguments and strings.
 
-The lists are data: `harmless.toml` for AllenNLP, and for plugins the dictionary `HARMLESS` of their module, which has
+The lists are data: `harmless.toml` for AllenNLP, and for plugins and other packages their dictionary `HARMLESS`, with
 the same tables. `check_config` walks a config as AllenNLP would build it, along the registry and the annotations of the
 constructors, and raises a `ConfigurationError` before anything is built.
 """
@@ -25,7 +25,6 @@ from allennlp.models import Model
 from spacy.util import is_package
 
 from allennlp_today.entry_points import entry_points
-from allennlp_today.startup import INCLUDED_PACKAGES
 
 __all__ = ["check_config", "harmless_classes", "is_inside", "listed", "refused"]
 
@@ -53,9 +52,11 @@ def listed() -> _Table:
 
 
 def harmless_classes() -> list[_Table]:
-    """The tables of installed plugins and of included packages, and then AllenNLP's."""
+    """The tables of plugins, and of packages and modules with registered classes, and then AllenNLP's."""
     modules = [entry.load() for entry in entry_points("allennlp.plugins")]
-    modules += [sys.modules[name] for name in sorted(INCLUDED_PACKAGES) if name in sys.modules]
+    of_classes = {cls.__module__ for names in Registrable._registry.values() for cls, _ in names.values()}
+    of_classes |= {name.partition(".")[0] for name in of_classes}
+    modules += [sys.modules[name] for name in sorted(of_classes) if name in sys.modules]
     tables = [getattr(module, "HARMLESS", None) for module in modules]
     return [*filter(None, tables), listed()]
 

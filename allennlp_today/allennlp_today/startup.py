@@ -11,9 +11,6 @@ from collections.abc import Callable
 from allennlp_today.entry_points import entry_points
 from allennlp_today.import_hooks import Module, after_import, replaces
 
-INCLUDED_PACKAGES: set[str] = set()
-"""The packages that AllenNLP has imported for plugins and `--include-package`."""
-
 # They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
 _SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
 
@@ -69,7 +66,6 @@ def import_submodules_quickly(util: Module) -> None:
 
     @replaces(util, "import_module_and_submodules")
     def import_quickly(original: object, package_name: str, exclude: set[str] | None = None) -> None:
-        INCLUDED_PACKAGES.add(package_name.split(".")[0])
         excluded = _SCRIPTS | (exclude or set())
         if importlib.util.find_spec("checklist") is None:
             excluded.add("allennlp.confidence_checks.task_checklists")
