@@ -1,7 +1,9 @@
-"""What each part of the packages imports is what an installation of it declares."""
+"""What each part of the packages imports is declared by its installation, and the commands of the pages install it."""
 
 import ast
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -10,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.blocks import PAGES, blocks_of
+from tests.docs.shell import commands_of
 from tests.paths import CHECKOUT
 
 # The extras that a part needs, besides what `install_requires` has; of several parts, the longest path counts.
@@ -94,3 +98,27 @@ def test_every_import_is_declared(package, declared):
             if library not in own and DISTRIBUTIONS.get(library, library.replace("_", "-")) not in here:
                 undeclared.add((file, library))
     assert undeclared == set()
+
+
+def installations() -> Iterator[str]:
+    """The commands of all pages that call pip or uv, except those that install files that were built before."""
+    for block in (block for page in PAGES for block in blocks_of(page) if block.not_run == "installs packages"):
+        for command in re.split(r"\n|&&", block.text):
+            words = [word for _, words, _ in commands_of(command) for word in words]
+            if words[:2] in (["pip", "install"], ["uv", "pip"]) and "dist/" not in command:
+                yield command.partition(" #")[0].strip()
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("command", sorted(set(installations())))
+def test_commands_of_the_pages_can_be_met(command, tmp_path):
+    """pip finds this environment's packages, such as torch; uv has an empty environment, and reads metadata only."""
+    _, words, _ = next(commands_of(command))
+    if words[0] == "uv":
+        uv = shutil.which("uv") or pytest.skip("uv is not installed, which pages name: `pip install uv`")
+        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "new"], check=True)
+        tool, words = [uv, "pip", "install", "--python", tmp_path / "new"], words[3:]
+    else:
+        tool, words = [sys.executable, "-m", "pip", "install"], words[2:]
+    process = subprocess.run([*tool, "--dry-run", *words], cwd=CHECKOUT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr

@@ -111,6 +111,19 @@ def test_it_works_outside_the_checkout(wheel, tmp_path):
     assert planned == ["ner/baseline/1", "ner/input/1"]
 
 
+def test_an_editable_installation_is_found_next_to_the_checkout(tmp_path):
+    """In the folder that has a checkout named `elmo_tasks`, Python could also import that as a package."""
+    (tmp_path / "elmo_tasks").mkdir()
+    source = source_in(tmp_path / "elmo_tasks")
+    build = "from setuptools.build_meta import build_editable; build_editable('..')"
+    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+    (path,) = tmp_path.glob("*.whl")
+    zipfile.ZipFile(path).extractall(tmp_path / "installed")
+    program = "import site; site.addsitedir('installed'); import elmo_tasks; print(elmo_tasks.__file__)"
+    process = subprocess.run([sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert process.stdout == f"{source / 'elmo_tasks' / '__init__.py'}\n", process.stderr
+
+
 # What a newcomer who has only the wheel installs later, as the messages say.
 MISSING = {
     "elmo_tasks",
