@@ -32,7 +32,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
     try:
         yield temporary
-        with open(temporary, "rb") as file:
+        with open(temporary, "rb+") as file:  # Windows syncs only files that are open for writing.
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:

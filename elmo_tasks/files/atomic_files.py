@@ -167,7 +167,9 @@ def _is_device(path: Path) -> bool:
 
 def _sync(path: Path) -> None:
     """Waits until a file, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    if os.name == "nt" and path.is_dir():  # Windows opens files only, and syncs those that are open for writing.
+        return
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -106,6 +106,8 @@ class TrainedTask:
         self._settings: dict[str, Any] = {"device": device, "progress": progress, "trusted": trusted}
         _import_packages()
         place = device_of(device)
+        if place.type not in ("cpu", "cuda"):
+            raise ValueError(f"expected cpu or cuda for a trained task, got '{place}', which AllenNLP cannot use")
         try:
             device_number = place.index if place.type == "cuda" else -1
             archive = load_archive(str(self.path), cuda_device=device_number, trusted=trusted)

@@ -99,7 +99,7 @@ def states(plan: Plan, runs: Iterable[Run]) -> list[str]:
 
 def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | None]]:
     """Trains runs that are not finished; yields each run when it ends, with the reason if it failed."""
-    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // jobs))}
+    threads = {} if jobs == 1 else {"OMP_NUM_THREADS": str(max(1, torch.get_num_threads() // jobs))}
     children: list[subprocess.Popen] = []
     with ThreadPoolExecutor(jobs) as pool:
         ends = {pool.submit(_train, run, threads, children): run for run in runs}

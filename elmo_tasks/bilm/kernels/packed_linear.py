@@ -83,7 +83,9 @@ def _by_onednn(weight: torch.Tensor, scale: torch.Tensor) -> _Int8Products:
 def _int8_kernel() -> Callable[[torch.Tensor, torch.Tensor], _Int8Products] | None:
     """The fastest kernel that works."""
     has_vnni = cpu_instructions() in ("bf16", "vnni")
-    kernels = (_by_onednn, _by_fbgemm) if has_vnni else (_by_fbgemm, _by_onednn)
+    kernels = [_by_onednn, _by_fbgemm] if has_vnni else [_by_fbgemm, _by_onednn]
+    if "fbgemm" not in torch.backends.quantized.supported_engines:  # On ARM.
+        kernels.remove(_by_fbgemm)
     return next((kernel for kernel in kernels if _is_usable(torch.int8, kernel)), None)
 
 
