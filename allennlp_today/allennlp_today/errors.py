@@ -33,6 +33,9 @@ _HINTS = {
     r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
         "this looks like a config of AllenNLP 0.x, which had `iterator` and other names"
     ),
+    r"cannot import name '\w+' from 'allennlp|No module named 'allennlp(_models)?\.|No super class method found": (
+        "this code is for a different version of AllenNLP, probably 0.x or 1.x: 2.10.1 is installed"
+    ),
     r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": (
         "the CPU is --cuda-device -1, of train -o '{\"trainer.cuda_device\": -1}'"
     ),

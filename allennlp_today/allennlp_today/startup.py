@@ -32,6 +32,11 @@ def find_plugins_by_entry_points(plugins: Module) -> None:
             plugins.import_module_and_submodules("allennlp_models")
         for entry in entry_points("allennlp.plugins"):
             entry.load()
+        for name in plugins.discover_plugins():
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                raise ImportError(f"the plugin {name} cannot be imported: {error}") from error
 
 
 @after_import("allennlp.commands", "allennlp.commands.train")

@@ -1,15 +1,18 @@
-"""What torch, nltk and setuptools changed or removed after AllenNLP 2.10.1, and what cannot be pickled."""
+"""What torch, nltk, spaCy and others changed or removed after AllenNLP 2.10.1, and what cannot be pickled."""
 
+import importlib
+import os
 import shutil
+import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.import_hooks import WITHOUT, Module, after_import, around_import, replaces
 
 
 @after_import("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers")
@@ -85,6 +88,119 @@ def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
     that were written without this fix must be deleted.
     """
     file_utils.pickle = SimpleNamespace(dumps=file_utils.pickle.dumps, HIGHEST_PROTOCOL=2)
+
+
+@around_import("allennlp.common.file_utils", "allennlp.common.plugins")
+def import_without_a_home(module: str) -> Iterator[None]:
+    """
+    Symptom: `import allennlp` raises `Could not determine home directory` in a container that runs as any user.
+    Cause: without HOME and an entry in /etc/passwd, a user has no home folder, where AllenNLP has its cache.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        # Not a folder that others may write to, because the home folder can list plugins.
+        with mock.patch.object(Path, "home", lambda: Path("/nonexistent")):
+            yield
+    else:
+        yield
+
+
+@after_import("allennlp.common.file_utils")
+def open_local_files_without_a_cache(file_utils: Module) -> None:
+    """
+    Symptom: with a home folder that is read-only or missing, `allennlp predict` and other commands that only read
+    local files end with `No such file or directory: '/nonexistent/.allennlp'`.
+    Cause: cached-path creates its cache before it looks at the path. What does need the cache names the variable.
+    """
+
+    @replaces(file_utils, "cached_path")
+    def cached_path(
+        original: Callable[..., str],
+        url_or_filename: str | os.PathLike[str],
+        cache_dir: str | Path | None = None,
+        extract_archive: bool = False,
+        force_extract: bool = False,
+    ) -> str:
+        path = Path(url_or_filename).expanduser()
+        if path.is_dir() or (path.exists() and not extract_archive):
+            return str(path)
+        folder = str(cache_dir or file_utils.CACHE_DIRECTORY)
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"{error.strerror}, for the cache of AllenNLP: set ALLENNLP_CACHE_ROOT to a folder"
+            raise type(error)(error.errno, message, folder) from None
+        return original(url_or_filename, cache_dir, extract_archive, force_extract)
+
+
+@after_import("allennlp.common.util")
+def name_missing_spacy_models(util: Module) -> None:
+    """
+    Symptom: without a network, `SpacyTokenizer()` and other uses of a spaCy model that is not installed end with
+    errors of connections, or silently with exit code 1.
+    Cause: AllenNLP downloads the model, and spaCy's command for it ends the process if it cannot.
+    """
+
+    @replaces(util, "spacy_download")
+    def download(original: Callable[..., None], name: str, *args: Any, **kwargs: Any) -> None:
+        try:
+            original(name, *args, **kwargs)
+        except (Exception, SystemExit) as error:
+            raise OSError(
+                f"the spaCy model {name} is not installed, and cannot be downloaded now: "
+                f"python -m spacy download {name} (from a file: pip install {name}-VERSION-py3-none-any.whl)"
+            ) from error
+
+
+@after_import("overrides")
+def override_other_signatures(overrides: Module) -> None:
+    """
+    Symptom: projects for AllenNLP 1 and 2 raise `TypeError: text_to_instance: `inputs` must be present`.
+    Cause: AllenNLP required overrides 3.1.0, which compared no signatures, but fails for some classes with Python 3.11
+    and later. The newest compares them, and those of AllenNLP's own subclasses differ. Now it does on request.
+    """
+    _compare_no_signatures(overrides)
+
+
+def _compare_no_signatures(overrides: Any) -> None:
+    defaults = overrides.overrides.__kwdefaults__ or {}
+    if "check_signature" in defaults:
+        defaults["check_signature"] = False
+
+
+# A project may import it before torch. The default also changes for names that are imported already.
+if "overrides" in sys.modules and "override_other_signatures" not in WITHOUT:
+    _compare_no_signatures(sys.modules["overrides"])
+
+
+@after_import("allennlp.training.trainer")
+def find_trainer_in_its_old_module(trainer: Module) -> None:
+    """
+    Symptom: a project for AllenNLP 2.0 raises `cannot import name 'GradientDescentTrainer' from
+    'allennlp.training.trainer'`.
+    Cause: a later release moved the class to a module of its own, which imports this one.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name == "GradientDescentTrainer":
+            return importlib.import_module("allennlp.training.gradient_descent_trainer").GradientDescentTrainer
+        raise AttributeError(f"module {trainer.__name__!r} has no attribute {name!r}")
+
+    trainer.__getattr__ = __getattr__
+
+
+@after_import("allennlp.data.dataset_readers.dataset_reader")
+def accept_lazy_readers(dataset_reader: Module) -> None:
+    """
+    Symptom: a reader of a project for AllenNLP 1 raises `unexpected keyword argument 'lazy'`, or reads no instances.
+    Cause: AllenNLP 2 removed the first argument of `DatasetReader`. Its data loaders have `max_instances_in_memory`.
+    """
+
+    @replaces(dataset_reader.DatasetReader, "__init__")
+    def initialize(original: Callable[..., None], self: Any, *args: Any, lazy: bool = False, **kwargs: Any) -> None:
+        # What is first now is a number or None.
+        original(self, *args[isinstance(next(iter(args), None), bool) :], **kwargs)
 
 
 @after_import("allennlp.common.util")

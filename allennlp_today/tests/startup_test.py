@@ -29,6 +29,13 @@ class TestFindPluginsByEntryPoints:
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
 
+    def test_so_is_one_in_a_file_of_the_folder(self, monkeypatch, tmp_path):
+        (tmp_path / ".allennlp_plugins").write_text("old_plugin\n")
+        (tmp_path / "old_plugin.py").write_text("import not_installed\n")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(ImportError, match=r"plugin old_plugin .*not_installed"):
+            plugins.import_plugins()
+
 
 class TestSettleCommands:
     def test_only_a_command_changes_the_settings_of_the_process(self, start, command):

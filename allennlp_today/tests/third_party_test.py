@@ -1,7 +1,10 @@
+import sys
+import tarfile
+
 import numpy as np
 import pytest
 import torch
-from allennlp.common import Params
+from allennlp.common import Params, file_utils, util
 from allennlp.common.file_utils import TensorCache
 from allennlp.common.plugins import import_plugins
 from allennlp.common.util import int_to_device
@@ -72,3 +75,66 @@ class TestReadTreesFromAnyFolder:
         import_plugins()
         (instance,) = DatasetReader.by_name("ptb_trees")().read(tmp_path / "trees.txt")
         assert [token.text for token in instance["tokens"]] == ["a", "dog", "barks"]
+
+
+class TestOpenLocalFilesWithoutACache:
+    @pytest.fixture(autouse=True)
+    def no_home(self, tmp_path, monkeypatch):
+        """A folder that nobody can create, not even root."""
+        (tmp_path / "file").write_text("")
+        monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", str(tmp_path / "file" / "cache"))
+
+    def test_files_and_folders_are_opened(self, tmp_path):
+        for path in (tmp_path, tmp_path / "file", str(tmp_path / "file")):
+            assert file_utils.cached_path(path) == str(path)
+
+    def test_what_needs_the_cache_names_its_variable(self, tmp_path):
+        with tarfile.open(tmp_path / "model.tar", "w") as archive:
+            archive.add(tmp_path / "file", "weights.th")
+        for path, extract in ((tmp_path / "missing", False), (tmp_path / "model.tar", True)):
+            with pytest.raises(OSError, match="ALLENNLP_CACHE_ROOT"):
+                file_utils.cached_path(path, extract_archive=extract)
+
+
+class TestNameMissingSpacyModels:
+    def test_the_command_that_installs_it_is_named(self, monkeypatch):
+        # `spacy.cli.download` is a function, and hides its module.
+        monkeypatch.setattr(sys.modules["spacy.cli.download"], "get_compatibility", lambda: sys.exit(1))
+        with pytest.raises(OSError, match="python -m spacy download xx_none_sm"):
+            util.get_spacy_model("xx_none_sm")
+
+
+WITHOUT_A_HOME = """
+import os, pwd
+os.environ.pop("HOME", None)
+pwd.getpwuid = {}.__getitem__  # A KeyError, as for a user that does not exist.
+import allennlp.commands
+print(allennlp.common.file_utils.CACHE_DIRECTORY)
+"""
+
+
+def test_a_user_needs_no_home(run_python):
+    assert run_python(WITHOUT_A_HOME) == "/nonexistent/.allennlp/cache\n"
+
+
+OLD_PROJECT = """
+from overrides import overrides
+import torch
+from allennlp.data import DatasetReader
+from allennlp.training.trainer import GradientDescentTrainer
+
+class Reader(DatasetReader):
+    def __init__(self, lazy=False):
+        super().__init__(lazy)
+
+    @overrides
+    def text_to_instance(self, tokens, tags=None):
+        return None
+
+print(Reader().text_to_instance("a"), Reader().max_instances, GradientDescentTrainer.__name__)
+"""
+
+
+def test_a_project_for_an_earlier_release_runs(run_python):
+    """It imports overrides before torch, and its readers have the argument `lazy`."""
+    assert run_python(OLD_PROJECT) == "None None GradientDescentTrainer\n"
