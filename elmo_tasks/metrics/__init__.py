@@ -2,6 +2,6 @@
 
 from elmo_tasks.metrics.coref_scores import CorefScores
 from elmo_tasks.metrics.perplexity import Perplexity
-from elmo_tasks.metrics.spans import SpanF1, SrlF1
+from elmo_tasks.metrics.spans import SpanF1, SrlF1, TagF1
 
-__all__ = ["CorefScores", "Perplexity", "SpanF1", "SrlF1"]
+__all__ = ["CorefScores", "Perplexity", "SpanF1", "SrlF1", "TagF1"]

@@ -1,49 +1,107 @@
 """
-The scores of CoNLL's shared tasks on named entities and on semantic roles, tested against ports of their scripts.
+The scores of CoNLL's shared tasks on named entities and on semantic roles, tested against ports of their scripts, and
+of parts of speech, for each label.
 """
 
-from collections.abc import Sequence
+import logging
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
-from allennlp.nn.util import dist_reduce_sum
+from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
 
 from elmo_tasks.tags import tags_to_spans
 
-__all__ = ["SpanF1", "SrlF1"]
+__all__ = ["SpanF1", "SrlF1", "TagF1"]
+
+logger = logging.getLogger(__name__)
+
+# The keys of `_counts` that are not pairs of labels.
+_PERFECT, _SENTENCES = "perfect", "sentences"
+# Mistakes in the table.
+_MOST = 20
 
 
 class _SpanCounts(Metric):
-    """Counts right, predicted and gold spans."""
+    """
+    Counts which label each span has in the gold data and in the prediction. A span is right if its words and its label
+    are: one with a wrong boundary counts as missed, and as found where nothing is.
+    """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        # Right, predicted and gold spans; perfect and all sentences.
-        self._counts = torch.zeros(5, dtype=torch.long)
+        # Of pairs of a gold and a predicted label, of which one may be missing (""), and of sentences.
+        self._counts = Counter[Any]()
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
         """Counts sentences, each with its predicted and its gold tags in any scheme that `tags_to_spans` reads."""
-        counts = torch.zeros_like(self._counts)
+        counts = Counter[Any]()
         for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
             found, wanted = self._spans(predicted_tags), self._spans(gold_tags)
-            counts += torch.tensor([len(found & wanted), len(found), len(wanted), found == wanted, 1])
-        # In distributed training each worker counts a part of the batch, and all report the sum.
-        self._counts += dist_reduce_sum(counts).cpu()
+            counts.update((wanted.get(place, ""), found.get(place, "")) for place in wanted | found)
+            counts.update({_SENTENCES: 1, _PERFECT: int(found == wanted)})
+        self._counts += _of_all_workers(counts)
 
-    def _spans(self, tags: Sequence[str]) -> set[Any]:
-        """The spans in the tags of a sentence, with their labels."""
-        return set(tags_to_spans(tags))
+    def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
+        """The labels of the spans in a sentence, by their places."""
+        return {(first, last): label for label, first, last in tags_to_spans(tags)}
 
-    def _scores(self, reset: bool) -> tuple[float, ...]:
-        """Precision, recall, F1 and the share of perfect sentences; 0 where the denominator is 0."""
-        right, predicted, gold, perfect, sentences = self._counts.tolist()
+    def _pairs(self) -> list[tuple[str, str, int]]:
+        return [(*pair, count) for pair, count in self._counts.items() if isinstance(pair, tuple)]
+
+    def _scores(self, label: str | None = None) -> tuple[float, float, float]:
+        """Precision, recall and F1 of a label, or of all; 0 where the denominator is 0."""
+        right = predicted = gold = 0
+        for wanted, found, count in self._pairs():
+            predicted += count * (found == label if label else found != "")
+            gold += count * (wanted == label if label else wanted != "")
+            right += count * (wanted == found and label in (None, found))
+        return _share(right, predicted), _share(right, gold), _share(2 * right, predicted + gold)
+
+    def _by_label(self) -> dict[str, float]:
+        """Precision, recall and F1 of each label, by AllenNLP's names such as `precision-PER`."""
+        labels = sorted({label for *pair, _ in self._pairs() for label in pair} - {""})
+        names = ("precision", "recall", "f1-measure")
+        return {
+            f"{name}-{label}": score for label in labels for name, score in zip(names, self._scores(label), strict=True)
+        }
+
+    def _overall(self) -> dict[str, float]:
+        raise NotImplementedError
+
+    def get_metric(self, reset: bool = False, verbose: bool = False) -> dict[str, float]:
+        """`verbose` adds the scores of each label, and logs which labels are taken for which."""
+        metrics = self._overall()
+        if verbose:
+            metrics |= self._by_label()
+            logger.info("most frequent mistakes:\n%s", self.mistakes())
         if reset:
             self.reset()
-        shares = ((right, predicted), (right, gold), (2 * right, predicted + gold), (perfect, sentences))
-        return tuple(count / total if total else 0.0 for count, total in shares)
+        return metrics
+
+    def mistakes(self) -> str:
+        """A table of the gold labels and what they are taken for; `-` where there is no span."""
+        wrong = sorted((-count, wanted, found) for wanted, found, count in self._pairs() if wanted != found)
+        rows = [("gold", "predicted", "times"), *((wanted, found, str(-n)) for n, wanted, found in wrong[:_MOST])]
+        width = max(len(label) for row in rows for label in row)
+        return "\n".join("  ".join((cell or "-").ljust(width) for cell in row).rstrip() for row in rows)
+
+
+def _of_all_workers(counts: Counter[Any]) -> Counter[Any]:
+    """In distributed training, the sum over all workers, each of which counts a part of the batch."""
+    if not is_distributed():
+        return counts
+    of_workers: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(of_workers, counts)
+    return sum(of_workers, Counter[Any]())
+
+
+def _share(count: int, total: int) -> float:
+    return count / total if total else 0.0
 
 
 @Metric.register("elmo_span_f1")
@@ -54,10 +112,10 @@ class SpanF1(_SpanCounts):
     sequences, and merges types that begin with `C-`, which is for semantic roles.
     """
 
-    def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """`precision-overall`, `recall-overall` and `f1-measure-overall`, AllenNLP's names."""
-        precision, recall, f1, _ = self._scores(reset)
-        return {"precision-overall": precision, "recall-overall": recall, "f1-measure-overall": f1}
+    def _overall(self) -> dict[str, float]:
+        """AllenNLP's names."""
+        names = ("precision-overall", "recall-overall", "f1-measure-overall")
+        return dict(zip(names, self._scores(), strict=True))
 
 
 @Metric.register("elmo_srl_f1")
@@ -76,7 +134,7 @@ class SrlF1(_SpanCounts):
     `SrlEvalScorer` needs Perl; neither supports distributed training.
     """
 
-    def _spans(self, tags: Sequence[str]) -> set[Any]:
+    def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
         arguments: list[tuple[str, list[tuple[int, int]]]] = []
         # For each label, the parts of its last argument.
         last: dict[str, list[tuple[int, int]]] = {}
@@ -86,8 +144,19 @@ class SrlF1(_SpanCounts):
                 last[head] = []
                 arguments.append((head, last[head]))
             last[head].append((first_word, last_word))
-        return {(label, tuple(parts)) for label, parts in arguments if label != "V"}
+        return {tuple(parts): label for label, parts in arguments if label != "V"}
 
-    def get_metric(self, reset: bool = False) -> dict[str, float]:
-        """`precision`, `recall` and `f1` of arguments, and `perfect`, the share of perfect propositions."""
-        return dict(zip(("precision", "recall", "f1", "perfect"), self._scores(reset), strict=True))
+    def _overall(self) -> dict[str, float]:
+        """`perfect` is the share of perfect propositions."""
+        perfect = _share(self._counts[_PERFECT], self._counts[_SENTENCES])
+        return dict(zip(("precision", "recall", "f1", "perfect"), (*self._scores(), perfect), strict=True))
+
+
+class TagF1(_SpanCounts):
+    """The scores of each tag of words; none over all tags, which are the accuracy."""
+
+    def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
+        return dict(enumerate(tags))
+
+    def _overall(self) -> dict[str, float]:
+        return {}

@@ -11,7 +11,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
-from elmo_tasks.modules.labels import best_tags, crf_scores, span_probabilities
+from elmo_tasks.modules.labels import best_tags, crf_scores, tag_probabilities
 from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["NerTagger"]
@@ -23,10 +23,17 @@ class NerTagger(ElmoModel):
     Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words,
     each with variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated
     with the words, with the output of the highest biLSTM, or with both. The `encoders` are in order from the
-    lowest to the highest; the paper has two.
+    lowest to the highest; the paper has two. `verbose_metrics` adds the scores of each label to an evaluation.
     """
 
-    def __init__(self, vocab: Vocabulary, encoders: list[Seq2SeqEncoder], dropout: float = 0.5, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        encoders: list[Seq2SeqEncoder],
+        dropout: float = 0.5,
+        verbose_metrics: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(vocab, **kwargs)
         self.encoders = torch.nn.ModuleList(encoders)
         self.dropout = InputVariationalDropout(dropout)
@@ -35,6 +42,7 @@ class NerTagger(ElmoModel):
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
         self.crf = ConditionalRandomField(len(self._tags), allowed_transitions("BIOUL", dict(enumerate(self._tags))))
         self._span_f1 = SpanF1()
+        self._verbose_metrics = verbose_metrics
         self.initialize()
 
     def forward(
@@ -64,14 +72,14 @@ class NerTagger(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `words`; `tags` in the BIOUL scheme; and `spans`, each with its `label`, `start` and `end` (the first
-        and the last word), `text`, and `score`, its probability under the CRF.
+        `words`; `tags` in the BIOUL scheme; `spans`, each with its `label`, `start` and `end` (the first and the last
+        word), `text`, and `score`, its probability under the CRF; and `probability`, of all tags of the sentence.
         """
         logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
         tags = names_of(self._tags, tag_ids)
         found = list(map(tags_to_spans, tags))
         places = [[(start, end) for _, start, end in spans] for spans in found]
-        scores = span_probabilities(self.crf, logits, mask, tag_ids, places)
+        of_sentences, scores = tag_probabilities(self.crf, logits, mask, tag_ids, places)
         return {
             "words": output_dict["words"],
             "tags": tags,
@@ -82,10 +90,12 @@ class NerTagger(ElmoModel):
                 ]
                 for words, spans, of_spans in zip(output_dict["words"], found, scores, strict=True)
             ],
+            "probability": of_sentences,
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """See `SpanF1`."""
-        return self._span_f1.get_metric(reset)
+        """See `SpanF1`. The scores of each label are those of a whole evaluation."""
+        is_whole = reset and not self.training
+        return self._span_f1.get_metric(reset, verbose=self._verbose_metrics and is_whole)
 
     default_predictor = "elmo_ner"

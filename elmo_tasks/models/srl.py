@@ -22,10 +22,18 @@ class SemanticRoleLabeler(ElmoModel):
     Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector
     that marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores
     the BIO tags of arguments. Each tag is trained independently; evaluation finds the best tags that BIO
-    allows. ELMo is concatenated with the words, with the output of the encoder, or with both.
+    allows. ELMo is concatenated with the words, with the output of the encoder, or with both. `verbose_metrics` adds
+    the scores of each label to an evaluation.
     """
 
-    def __init__(self, vocab: Vocabulary, encoder: Seq2SeqEncoder, predicate_dim: int = 100, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        encoder: Seq2SeqEncoder,
+        predicate_dim: int = 100,
+        verbose_metrics: bool = True,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(vocab, **kwargs)
         self.predicate_embedding = torch.nn.Embedding(2, predicate_dim)
         self.encoder = encoder
@@ -34,6 +42,7 @@ class SemanticRoleLabeler(ElmoModel):
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
         self._rules = bio_scores(self._tags)
         self._srl_f1 = SrlF1()
+        self._verbose_metrics = verbose_metrics
         self.initialize()
 
     def forward(
@@ -87,8 +96,8 @@ class SemanticRoleLabeler(ElmoModel):
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """See `SrlF1`; there are none in training."""
-        return {} if self.training else self._srl_f1.get_metric(reset)
+        """See `SrlF1`; there are none in training. The scores of each label are those of a whole evaluation."""
+        return {} if self.training else self._srl_f1.get_metric(reset, verbose=self._verbose_metrics and reset)
 
     default_predictor = "elmo_srl"
 

@@ -1,4 +1,4 @@
-"""The best tags of a batch, and the probabilities of spans."""
+"""The best tags of a batch, and the probabilities of sentences and spans."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import torch
 from allennlp.modules import ConditionalRandomField
 from torch.nn.utils.rnn import pad_sequence
 
-__all__ = ["best_tags", "bio_scores", "crf_scores", "span_probabilities"]
+__all__ = ["best_tags", "bio_scores", "crf_scores", "tag_probabilities"]
 
 Scores = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -63,52 +63,62 @@ def best_tags(
     return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
 
 
-def _sums(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _before(crf: ConditionalRandomField, logits: torch.Tensor) -> torch.Tensor:
     """
-    The forward and the backward sums, as logarithms: for each word and each of its tags, over all tags of the words
-    before it, including its own score, and over all tags of the words after it. Both have the shape of `logits`.
-    Forbidden transitions count too, as in the likelihood of AllenNLP's CRF.
+    The forward sums, as logarithms: for each word and each of its tags, over all tags of the words before it, including
+    its own score, in the shape of `logits`. Forbidden transitions count too, as in the likelihood of AllenNLP's CRF.
     """
-    ends = crf.end_transitions.to(logits)
-    before, after = [logits[:, 0] + crf.start_transitions], [ends.expand_as(logits[:, 0])]
+    sums = [logits[:, 0] + crf.start_transitions]
     for step in range(1, logits.size(1)):
-        before.append((before[-1].unsqueeze(2) + crf.transitions).logsumexp(1) + logits[:, step])
+        sums.append((sums[-1].unsqueeze(2) + crf.transitions).logsumexp(1) + logits[:, step])
+    return torch.stack(sums, 1)
+
+
+def _after(crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The backward sums: for each word and each of its tags, over all tags of the words after it."""
+    ends = crf.end_transitions.to(logits)
+    sums = [ends.expand_as(logits[:, 0])]
     for step in range(logits.size(1) - 1, 0, -1):
-        following = (crf.transitions + (logits[:, step] + after[-1]).unsqueeze(1)).logsumexp(2)
+        following = (crf.transitions + (logits[:, step] + sums[-1]).unsqueeze(1)).logsumexp(2)
         # Nothing follows the last word.
-        after.append(torch.where(mask[:, step, None], following, ends))
-    return torch.stack(before, 1), torch.stack(after[::-1], 1)
+        sums.append(torch.where(mask[:, step, None], following, ends))
+    return torch.stack(sums[::-1], 1)
 
 
 @torch.no_grad()
-def span_probabilities(
+def tag_probabilities(
     crf: ConditionalRandomField,
     logits: torch.Tensor,
     mask: torch.Tensor,
     tags: Sequence[Sequence[int]],
     spans: Sequence[Sequence[tuple[int, int]]],
-) -> list[list[float]]:
+) -> tuple[list[float], list[list[float]]]:
     """
-    The probability of each span's tags, summed over all tags of the other words. `spans` has the first and the last
-    word of each span, by sentence.
+    The probability of all tags of each sentence, and of each span's tags, summed over all tags of the other words.
+    `spans` has the first and the last word of each span, by sentence.
     """
-    rows_and_words = [(row, *span) for row, of_sentence in enumerate(spans) for span in of_sentence]
-    if not rows_and_words:
-        return [[] for _ in spans]
-    # Shape: (n_spans,), each
-    rows, first, last = torch.tensor(rows_and_words, device=logits.device).unbind(1)
     # Shape: (batch_size, timesteps)
     ids = pad_sequence([torch.tensor(row, device=logits.device) for row in tags], batch_first=True).long()
     # float64, because a log-probability is the difference of two large numbers.
     logits = logits[:, : ids.size(1)].double()
-    before, after = _sums(crf, logits, mask)
+    # Shape: (batch_size, timesteps, n_tags)
+    before = _before(crf, logits)
     # The scores of the given tags from the second word to each word. Shape: (batch_size, timesteps)
     steps = crf.transitions[ids[:, :-1], ids[:, 1:]] + logits.gather(2, ids.unsqueeze(2)).squeeze(2)[:, 1:]
     path = torch.nn.functional.pad(steps.cumsum(1), (1, 0))
-    inside = path[rows, last] - path[rows, first]
-    # Shape: (n_spans,), each
-    sums = before[rows, first, ids[rows, first]] + inside + after[rows, last, ids[rows, last]]
-    of_all = (before[:, 0] + after[:, 0]).logsumexp(1)[rows]
+    # Shape: (batch_size,), each
+    every, end = torch.arange(len(ids), device=ids.device), mask.sum(1) - 1
+    of_all = (before[every, end] + crf.end_transitions).logsumexp(1)
+    whole = before[every, 0, ids[:, 0]] + path[every, end] + crf.end_transitions[ids[every, end]]
     # Rounding may make the logarithm of 1 positive.
-    found = iter((sums - of_all).clamp(max=0.0).exp().tolist())
-    return [[next(found) for _ in of_sentence] for of_sentence in spans]
+    of_sentences: list[float] = (whole - of_all).clamp(max=0.0).exp().tolist()
+    rows_and_words = [(row, *span) for row, of_sentence in enumerate(spans) for span in of_sentence]
+    if not rows_and_words:
+        return of_sentences, [[] for _ in spans]
+    after = _after(crf, logits, mask)
+    # Shape: (n_spans,), each
+    rows, first, last = torch.tensor(rows_and_words, device=logits.device).unbind(1)
+    inside = path[rows, last] - path[rows, first]
+    sums = before[rows, first, ids[rows, first]] + inside + after[rows, last, ids[rows, last]]
+    found = iter((sums - of_all[rows]).clamp(max=0.0).exp().tolist())
+    return of_sentences, [[next(found) for _ in of_sentence] for of_sentence in spans]

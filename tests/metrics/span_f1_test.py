@@ -1,4 +1,5 @@
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +59,34 @@ class TestSpanF1:
         metric = SpanF1()
         for batch in batches:
             metric([predicted for _, predicted in batch], [gold for gold, _ in batch])
-        metrics = metric.get_metric()
+        metrics = metric.get_metric(verbose=True)
         by_type = conlleval.counts(pair for batch in batches for pair in batch)
         overall = scores_of(*(sum(counter.values()) for counter in by_type))
         assert scores_in(metrics) == pytest.approx(overall)
+        for label in set().union(*by_type) - {""}:
+            scores = (metrics[f"{name}-{label}"] for name in ("precision", "recall", "f1-measure"))
+            assert tuple(scores) == pytest.approx(scores_of(*(counter[label] for counter in by_type)))
+
+    def test_the_names_are_those_of_allennlp(self):
+        from allennlp.data import Vocabulary
+        from allennlp.training.metrics import SpanBasedF1Measure
+
+        tags = ["B-PER", "I-PER", "B-LOC", "O"]
+        vocabulary = Vocabulary(tokens_to_add={"labels": [*tags, "I-LOC"]})
+        theirs, ours = SpanBasedF1Measure(vocabulary, "labels"), SpanF1()
+        gold = torch.tensor([[vocabulary.get_token_index(tag, "labels") for tag in tags]])
+        theirs(torch.nn.functional.one_hot(gold, 5).float(), gold)
+        ours([tags], [tags])
+        assert ours.get_metric(verbose=True) == pytest.approx(theirs.get_metric())
+
+    def test_the_most_frequent_mistakes(self, caplog):
+        metric = SpanF1()
+        gold, predicted = ["B-PER", "O", "B-LOC"], ["B-ORG", "B-ORG", "B-LOC"]
+        for _ in range(2):
+            metric([predicted], [gold])
+        metric([["O", "O", "B-LOC"]], [["O", "B-PER", "B-LOC"]])
+        with caplog.at_level("INFO"):
+            metric.get_metric(verbose=True)
+        _, *rows = metric.mistakes().splitlines()
+        assert [row.split() for row in rows] == [["-", "ORG", "2"], ["PER", "ORG", "2"], ["PER", "-", "1"]]
+        assert metric.mistakes() in caplog.text

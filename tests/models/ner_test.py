@@ -116,6 +116,17 @@ class TestNerTagger:
         model.crf.transitions.data.zero_(), model.tag_projection.weight.data.zero_()
         model.tag_projection.bias.data.zero_()[model.vocab.get_token_index("U-PER", "labels")] = 1.0
         model(**batch_of(tagger, ["Ann"], ["Paris"], tags=[["B-PER"], ["B-LOC"]]))
-        names = ("precision-overall", "recall-overall", "f1-measure-overall")
-        assert model.get_metrics(reset=True) == dict.fromkeys(names, 0.5)
-        assert model.get_metrics() == dict.fromkeys(names, 0.0)
+        names = ("precision", "recall", "f1-measure")
+        overall = dict.fromkeys((f"{name}-overall" for name in names), 0.5)
+        # Without the labels, for a progress bar.
+        assert model.get_metrics() == overall
+        metrics = model.get_metrics(reset=True)
+        assert metrics.items() > overall.items()
+        assert (metrics["precision-PER"], metrics["recall-PER"], metrics["recall-LOC"]) == (0.5, 1.0, 0.0)
+        assert set(model.get_metrics(reset=True).values()) == {0.0}
+
+    def test_the_scores_of_each_label_are_a_choice(self, make_model):
+        """AllenNLP's name for it."""
+        tagger = make_model("ner", [], "{ model+: { verbose_metrics: false } }")
+        tagger.model(**batch_of(tagger, ["Ann"], tags=[["B-PER"]]))
+        assert len(tagger.model.get_metrics(reset=True)) == 3

@@ -30,3 +30,19 @@ class TestPosClassifier:
             (vectors,) = elmo.embed([words], layers=1, progress=False)
             expected = [names[index] for index in (vectors @ weight.T + bias).argmax(-1)]
             assert output["words"] == words and output["tags"] == expected
+
+    def test_an_evaluation_has_the_scores_of_each_tag(self, tagger):
+        model, instances = tagger
+        outputs = model.forward_on_instances(instances)
+        pairs = [
+            pair
+            for instance, output in zip(instances, outputs, strict=True)
+            for pair in zip(instance["tags"].labels, output["tags"], strict=True)
+        ]
+        metrics = model.get_metrics(reset=True)
+        for tag in {tag for pair in pairs for tag in pair}:
+            right = pairs.count((tag, tag))
+            n_gold, n_predicted = (sum(pair[side] == tag for pair in pairs) for side in (0, 1))
+            assert metrics[f"precision-{tag}"] == pytest.approx(right / n_predicted if n_predicted else 0)
+            assert metrics[f"recall-{tag}"] == pytest.approx(right / n_gold if n_gold else 0)
+        assert model.get_metrics().keys() == {"accuracy", "accuracy3"}

@@ -87,6 +87,7 @@ class TestSemanticRoleLabeler:
         assert metrics["recall"] == 1 / 2
         assert metrics["f1"] == pytest.approx(2 / 7)
         assert metrics["perfect"] == 0.0
+        assert metrics["recall-ARG0"] == 1.0 and metrics["recall-ARG1"] == 0.0
         assert not any(made.model.get_metrics().values())
 
     def test_the_description_has_the_arguments_in_brackets(self, make_model):

@@ -9,7 +9,7 @@ from allennlp.nn.util import viterbi_decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elmo_tasks.modules.labels import best_tags, bio_scores, crf_scores, span_probabilities
+from elmo_tasks.modules.labels import best_tags, bio_scores, crf_scores, tag_probabilities
 from tests.largest_tensor import largest_tensor
 
 BIOUL = dict(enumerate(["O", "B-X", "I-X", "L-X", "U-X", "U-Y"]))
@@ -58,20 +58,24 @@ class TestBestTags:
             assert tags == viterbi_decode(scores, transitions.double(), allowed_start_transitions=starts.double())[0]
 
 
-def test_span_probabilities_are_shares_of_all_sequences():
+def test_tag_probabilities_are_shares_of_all_sequences():
     crf = random_crf(None)
     logits = torch.randn(4, 4, len(BIOUL), generator=torch.Generator().manual_seed(0))
     mask = torch.arange(4) < torch.tensor([4, 1, 3, 2])[:, None]
     tags = [[1, 2, 3, 0], [4], [0, 1, 3], [5, 4]]
     spans = [[(0, 2), (3, 3), (1, 3), (0, 3)], [(0, 0)], [], [(1, 1), (0, 0)]]
-    found = span_probabilities(crf, logits, mask, tags, spans)
+    of_sentences, found = tag_probabilities(crf, logits, mask, tags, spans)
     for row, (sentence, of_sentence) in enumerate(zip(tags, spans, strict=True)):
         n_words = len(sentence)
         sequences = torch.tensor(list(product(range(len(BIOUL)), repeat=n_words)))
         scores = logits[row, range(n_words), sequences].sum(1)
         scores += crf.start_transitions[sequences[:, 0]] + crf.end_transitions[sequences[:, -1]]
         numerators = (scores + crf.transitions[sequences[:, :-1], sequences[:, 1:]].sum(1)).exp()
-        for probability, (first, last) in zip(found[row], of_sentence, strict=True):
+        # A sentence is the span of all its words, also if it has no other spans.
+        for probability, (first, last) in [
+            (of_sentences[row], (0, n_words - 1)),
+            *zip(found[row], of_sentence, strict=True),
+        ]:
             held = (sequences[:, first : last + 1] == torch.tensor(sentence[first : last + 1])).all(1)
             assert probability == pytest.approx((numerators[held].sum() / numerators.sum()).item(), rel=1e-5)
     assert list(map(len, found)) == list(map(len, spans))
@@ -85,14 +89,14 @@ def log_partition(crf, logits):
     return (scores + crf.end_transitions).logsumexp(0)
 
 
-def test_span_probabilities_match_sums_without_the_other_tags_of_a_span():
+def test_tag_probabilities_match_sums_without_the_other_tags_of_a_span():
     crf = random_crf(None).double()
     lengths = [60, 7, 33]
     logits = 4 * torch.randn(3, 60, len(BIOUL), generator=torch.Generator().manual_seed(1), dtype=torch.double)
     mask = torch.arange(60) < torch.tensor(lengths)[:, None]
     tags = best_tags(logits, mask, *crf_scores(crf))
     spans = [[(first, min(first + width, n - 1)) for first in range(n) for width in (0, 5)] for n in lengths]
-    found = span_probabilities(crf, logits, mask, tags, spans)
+    _, found = tag_probabilities(crf, logits, mask, tags, spans)
     for row, n_words in enumerate(lengths):
         scores = logits[row, :n_words]
         for probability, (first, last) in zip(found[row], spans[row], strict=True):
@@ -104,11 +108,11 @@ def test_span_probabilities_match_sums_without_the_other_tags_of_a_span():
             assert probability == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_memory_of_span_probabilities_does_not_grow_with_the_spans():
+def test_the_memory_of_tag_probabilities_does_not_grow_with_the_spans():
     crf, n_words = random_crf(None), 200
     logits, mask = torch.randn(1, n_words, len(BIOUL)), torch.ones(1, n_words, dtype=torch.bool)
     for n_spans in (1, n_words):
         spans = [[(word, word) for word in range(n_spans)]]
-        compute = partial(span_probabilities, crf, logits, mask, [[0] * n_words], spans)
+        compute = partial(tag_probabilities, crf, logits, mask, [[0] * n_words], spans)
         # In float64.
         assert largest_tensor(compute) == 8 * logits.numel()
