@@ -10,6 +10,7 @@ import glob
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from elmo_tasks.data.dataset_readers.task_reader import part_of_file
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["check_data", "config_variables", "evaluate_file", "missing_files", "strings_of"]
+__all__ = ["check_data", "config_variables", "evaluate_file", "log_less", "missing_files", "strings_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -155,6 +156,25 @@ def check_data(params: Params) -> None:
     in_data = any(text.startswith(f"{root}/") for text in strings_of(config))
     if in_data and not os.environ.get("ELMO_TASKS_DATA"):
         logger.warning("ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out", FIXTURES)
+
+
+# What is kept of the loggers that write hundreds of lines in each training: the settings are in `config.json`, and the
+# scores of each label in `metrics.json`.
+_KEPT_LOG = {
+    "allennlp.common.params": r"(?!)",
+    "allennlp.common.util": "Metrics",
+    "allennlp.training.callbacks.console_logger": r"(?!(precision|recall|f1-measure)-(?!overall)).*\|",
+}
+
+
+def log_less() -> None:
+    """Leaves out most of what AllenNLP logs in a training at the level INFO, unless `ALLENNLP_LOG_LEVEL` is set."""
+    for name, kept in _KEPT_LOG.items() if not os.environ.get("ALLENNLP_LOG_LEVEL") else ():
+        logging.getLogger(name).addFilter(partial(_is_kept, re.compile(kept)))
+
+
+def _is_kept(kept: re.Pattern[str], record: logging.LogRecord) -> bool:
+    return record.levelno > logging.INFO or kept.match(record.getMessage()) is not None
 
 
 def missing_files(config: Any, data: str) -> list[str]:

@@ -27,6 +27,7 @@ allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (*defaults, train
 
 @replaces(allennlp.commands.train, "train_model")
 def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
+    configs.log_less()
     configs.check_data(params)
     if _trains_a_bilm(params):
         keep_freed_memory()

@@ -1,6 +1,6 @@
 """
-The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, CoNLL-U, columns of words, and a folder for
-brat.
+The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, CoNLL-U, columns of words, Label Studio's
+predictions, and a folder for brat.
 """
 
 import gzip
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
+from elmo_tasks.annotate.label_studio import label_studio_task
 from elmo_tasks.corpus import in_column, parquet_type
 from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.files.tables import write_csv, write_xlsx
@@ -320,6 +321,17 @@ def _write_brat(found: Annotations, path: Path) -> None:
     (path / "annotation.conf").write_text(brat.config(), encoding="utf-8")
 
 
+def _write_label_studio(found: Annotations, path: Path) -> None:
+    """A list of tasks with predictions, as Label Studio imports it."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("[")
+        for number, each in enumerate(found):
+            standoffs = {name: found.tasks[name].kind.standoff(result) for name, result in each.results.items()}
+            task = label_studio_task({"document": each.name, **each.kept, "text": each.texts[0]}, standoffs)
+            file.write((",\n" if number else "\n") + json.dumps(task, ensure_ascii=False))
+        file.write("\n]\n")
+
+
 OUTPUTS = {
     ".jsonl": Output(_write_lines, of_one_text=False),
     ".jsonl.gz": Output(partial(_write_lines, compressed=True), of_one_text=False),
@@ -329,6 +341,7 @@ OUTPUTS = {
     ".spacy": Output(_write_docs),
     ".conllu": Output(_write_conllu, needs="has_tags"),
     ".conll": Output(_write_columns, needs="has_tags", keeps=False),
+    ".labelstudio.json": Output(_write_label_studio, needs="has_places"),
     "/": Output(_write_brat, needs="has_places"),
 }
 """By the ending of the output; `/` is a folder for brat."""

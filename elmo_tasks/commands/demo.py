@@ -1,6 +1,8 @@
 """`allennlp elmo-demo`: a web page to try ELMo."""
 
 import argparse
+import logging
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -42,6 +44,9 @@ class ShowDemo(Subcommand):
 
 
 def _serve(arguments: argparse.Namespace) -> None:
+    if not os.environ.get("ALLENNLP_LOG_LEVEL"):
+        # The page's address is printed, not logged.
+        logging.getLogger().setLevel(logging.WARNING)
     # Importing Gradio earlier would double the start-up time of every command.
     with needs("demo"):
         from elmo_tasks.demo.page import make_page, serve

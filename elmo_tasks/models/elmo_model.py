@@ -1,5 +1,6 @@
 """What the task models share: ELMo at the input and at the output of an encoder (section 3.3 of the paper)."""
 
+import logging
 from types import SimpleNamespace
 from typing import Any, Optional
 
@@ -8,13 +9,23 @@ from allennlp.common import Lazy
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
+from allennlp.modules.token_embedders.embedding import Embedding, EmbeddingsTextFile
 from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import masked_softmax
 
 from elmo_tasks.modules import ContextualModel
 
 __all__ = ["ElmoModel", "concat_texts", "ids_of_words", "labels_of", "names_of", "readable_labels"]
-__all__ += ["softmax_over_words", "without_repetitions"]
+__all__ += ["softmax_over_words", "warn_of_unknown_words", "without_repetitions"]
+
+logger = logging.getLogger(__name__)
+
+# The smallest share of the words of a training, as they occur, that word vectors of its language have.
+_MIN_KNOWN = 0.2
+_WITHOUT_VECTORS = (
+    '{"vocabulary.pretrained_files": null, "model.text_field_embedder.token_embedders.tokens.pretrained_file": null, '
+    '"model.text_field_embedder.token_embedders.tokens.trainable": true}'
+)
 
 
 class ElmoModel(Model):
@@ -44,6 +55,7 @@ class ElmoModel(Model):
         # The embedders are lazy, because they take the biLM.
         shared = {} if bilm is None else {"bilm": bilm}
         self.text_field_embedder = text_field_embedder.construct(**shared)
+        warn_of_unknown_words(vocab, self.text_field_embedder)
         self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
         self._initializer = initializer
 
@@ -97,6 +109,25 @@ def without_repetitions(tokens: TextFieldTensors) -> tuple[TextFieldTensors, tor
         indexer: {name: tensor[is_new] for name, tensor in tensors.items()} for indexer, tensors in tokens.items()
     }
     return distinct, is_new.cumsum(0) - 1
+
+
+def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> None:
+    """At the start of a training, a warning if word vectors lack most words, as those of a different language do."""
+    # How often each word occurs in the data; an archive's vocabulary has no counts.
+    counts = (getattr(vocab, "_retained_counter", None) or {}).get("tokens", {})
+    files = {each._pretrained_file for each in embedder.modules() if isinstance(each, Embedding)}
+    for path in filter(None, files if counts else ()):
+        n_words, n_known = sum(counts.values()), 0
+        with EmbeddingsTextFile(path) as lines:
+            for line in lines:
+                n_known += counts.get(line.partition(" ")[0], 0)
+                if n_known >= _MIN_KNOWN * n_words:
+                    break
+            else:
+                message = (
+                    "%s has vectors for %d of %d words of the data; for a different language, train without: -o '%s'"
+                )
+                logger.warning(message, path, n_known, n_words, _WITHOUT_VECTORS)
 
 
 def labels_of(vocab: Vocabulary) -> list[str]:

@@ -10,7 +10,7 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import ids_of_words, labels_of, names_of
+from elmo_tasks.models.elmo_model import ids_of_words, labels_of, names_of, warn_of_unknown_words
 
 __all__ = ["PosClassifier"]
 
@@ -34,6 +34,7 @@ class PosClassifier(SimpleTagger):
         super().__init__(vocab, text_field_embedder, encoder, verbose_metrics=verbose_metrics, **kwargs)
         self._tags = labels_of(vocab)
         self._tag_f1 = TagF1()
+        warn_of_unknown_words(vocab, text_field_embedder)
 
     def forward(self, tokens: TextFieldTensors, tags: torch.Tensor | None = None, **kwargs: Any) -> dict[str, Any]:
         output: dict[str, Any] = super().forward(tokens, tags, **kwargs)

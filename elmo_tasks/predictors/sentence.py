@@ -1,5 +1,6 @@
 """The predictors for models of single sentences: named entities, parts of speech, sentiment, and a user's own."""
 
+import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar
@@ -81,8 +82,12 @@ class TaggingPredictor(SentencePredictor):
             for span in output.get("spans", ()):
                 span["start"] += start
                 span["end"] += start
-        # Words, tags, probabilities and spans are lists.
-        whole = {key: list(chain.from_iterable(output[key] for output in outputs)) for key in outputs[0]}
+        values = {key: [output[key] for output in outputs] for key in outputs[0]}
+        # Words, tags, probabilities of words, and spans are lists; the probability of a sentence is a number.
+        whole = {
+            key: math.prod(of_parts) if key == "probability" else list(chain.from_iterable(of_parts))
+            for key, of_parts in values.items()
+        }
         return whole | pieces_of(parts)
 
     def result(self, outputs: list[JsonDict], *texts: str) -> Any:
@@ -109,7 +114,7 @@ class NerPredictor(TaggingPredictor):
         ("The Red Cross was founded in Geneva by Henry Dunant in 1863.",),
     )
     kind = Names
-    without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": []}
+    without_words: ClassVar[JsonDict] = {"words": [], "tags": [], "spans": [], "probability": 1.0}
 
     def predictions_to_labeled_instances(self, instance: Instance, outputs: dict[str, Any]) -> list[Instance]:
         """One instance per entity, as in AllenNLP. A sentence without entities is one instance with its tags."""

@@ -30,6 +30,7 @@ TAGS = [place(TEXT, word, tag, probability=0.5) for word, tag in [("Ann", "PROPN
 TAGS[1]["xpos"] = "VBD"
 ROLES = [{"verb": "met", "start": 4, "end": 7, "roles": [place(TEXT, "Ann", "ARG0"), place(TEXT, "met", "V")]}]
 CHAINS = {"chains": [[place(TEXT, "Ann"), place(TEXT, "She")]], "resolved": "Ann met\nBob Lee. Ann sang."}
+NO_CHAINS: dict[str, Any] = {"chains": [], "resolved": ""}
 TASKS: dict[str, Any] = {
     name: SimpleNamespace(task=task, kind=kind)
     for name, task, kind in [
@@ -244,3 +245,37 @@ def test_parquet_has_the_stars_and_any_json(output_of):
     (row,) = table.to_pylist()
     assert row["sst"] == {"stars": 2, "probabilities": {"1": 0.25, "2": 0.75}}
     assert json.loads(row["json"]) == [1, "a"]
+
+
+def test_label_studio_gets_predictions_that_our_reader_gets_back(output_of, tmp_path):
+    from elmo_tasks.data import NerReader
+
+    names = [place(TEXT, "Ann", "person", probability=0.5), place(TEXT, "Bob Lee", "person", probability=0.25)]
+    first = annotated("a", TEXT, {"lang": "en"}, ner=names, srl=ROLES, coref=CHAINS)
+    tasks = json.loads(
+        output_of(".labelstudio.json", [first], [annotated("b", "", ner=[], srl=[], coref=NO_CHAINS)]).read_text()
+    )
+    assert [task["data"] for task in tasks] == [
+        {"document": "a", "lang": "en", "text": TEXT},
+        {"document": "b", "text": ""},
+    ]
+    ner, srl, coref = tasks[0]["predictions"]
+    assert (ner["model_version"], ner["score"]) == ("ner", 0.25)
+    assert ner["result"][1] == {
+        "id": "ner-1",
+        "from_name": "label",
+        "to_name": "text",
+        "type": "labels",
+        "score": 0.25,
+        "value": {"start": 8, "end": 15, "text": "Bob Lee", "labels": ["person"]},
+    }
+    relations = [
+        [(each["from_id"], each["to_id"], each["labels"]) for each in of_model["result"] if each["type"] == "relation"]
+        for of_model in (srl, coref)
+    ]
+    assert relations == [[("srl-0", "srl-1", ["ARG0"])], [("coref-0", "coref-1", ["coreference"])]]
+    # What a person has accepted without a change.
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"data": tasks[0]["data"], "annotations": [{"result": ner["result"]}]}]))
+    tags = [tag for instance in NerReader().read(str(path)) for tag in instance["tags"].labels]
+    assert tags == ["U-person", "O", "B-person", "L-person", "O", "O", "O", "O"]

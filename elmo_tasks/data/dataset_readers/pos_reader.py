@@ -41,6 +41,7 @@ class PosReader(TaskReader):
         fields = sentence_fields(words)
         if tags is not None:
             if any("_" in tag.split("|") for tag in tags):
-                raise ValueError("expected a tag for each word, got '_'")
+                upos = " (tags='upos' reads the universal tags)" if "xpos" in self.columns else ""
+                raise ValueError(f"expected a tag for each word as {' and '.join(self.columns)}, got '_'{upos}")
             fields["tags"] = SequenceLabelField(list(tags), fields["tokens"])
         return Instance(fields)
