@@ -139,7 +139,7 @@ class TinyTagger(NerTagger):
             TrainedTask(config.parent)
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "tiny_package, tiny_package")
         assert predictor_of(config.parent) is NerPredictor
-        with pytest.raises(ConfigurationError, match=r"listed Model, got 'tiny_ner'.*trusted=True"):
+        with pytest.raises(ValueError, match=r"listed Model, got 'tiny_ner'.*trusted=True"):
             TrainedTask(config.parent)
         assert TrainedTask(config.parent, trusted=True)(TEXT) == trained["ner"](TEXT)
 
