@@ -148,6 +148,8 @@ def test_a_repeated_name_is_logged(corpus, caplog):
         ({"a.jsonl": '{"text": "a", "text": "b"}\n'}, {}, "expected one column 'text', got several"),
         ({"a.csv": "id,a,text,a\n1,a,b,c\n"}, {"keep": ["all"]}, "expected one column 'a', got several"),
         ({"a.csv": b"id,text\n1,\xdf\n"}, {}, "expected UTF-8, got byte 0xdf: .*a.csv, line 2, byte 3$"),
+        ({"a.csv": "text\na <S> b\n"}, {"of_sentences": True}, "without <S> and </S>, got .*a.csv, text 1"),
+        ({"a.jsonl": '{"text": ["a", " "]}\n'}, {"of_sentences": True}, "expected a list of words, .*a.jsonl, text 1"),
         ({"a.csv": "id,texts\n1,a\n"}, {}, "expected texts as text, got the columns id, texts; did you mean 'texts'"),
         ({"a.json": "[" * 100_000}, {}, "expected JSON: .*a.json"),
         ({"a.jsonl": "[" * 100_000}, {}, "expected a JSON object in each line, .*a.jsonl, line 1"),

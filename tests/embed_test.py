@@ -209,6 +209,40 @@ def test_words_and_letters_are_read_as_they_are(tmp_path, elmo, name, content, o
             assert np.array_equal(file[str(number)][()], array)
 
 
+@pytest.mark.parametrize("name", ["out.h5", "out.parquet", "out/"])
+def test_rows_of_a_table_have_names_and_columns(tmp_path, elmo, name):
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "a.csv").write_text("ID;year;body\n7;1999;A dog  barks .\n;2000;\n")
+    command = ["embed", str(tmp_path / "a.csv"), f"{tmp_path}/{name}", "--bilm", BILM, "--part-lines", "1"]
+    assert main([*command, "--text-column", "body", "--keep", "all"]) == 0
+    expected = elmo.embed([["A", "dog", "barks", "."], []])
+    documents, sentences = ["7", "2"], ["A dog barks .", ""]
+    if name == "out.h5":
+        with h5py.File(tmp_path / name) as file:
+            assert file["documents"].asstr()[:].tolist() == documents
+            assert file["sentences"].asstr()[:].tolist() == sentences
+            assert list(map(json.loads, file["kept"].asstr())) == [{"year": "1999"}, {"year": "2000"}]
+            arrays = [file[str(number)][()] for number in range(2)]
+    else:
+        table = pandas.read_parquet(tmp_path / name)
+        assert [*table.columns] == ["index", "document", "year", "sentence", "shape", "vectors"]
+        assert table.iloc[:, :4].to_numpy().tolist() == [[0, "7", "1999", "A dog barks ."], [1, "2", "2000", ""]]
+        arrays = [np.array(row.vectors).reshape(row.shape) for row in table.itertuples()]
+    for array, vectors in zip(arrays, expected, strict=True):
+        np.testing.assert_allclose(array, vectors, atol=1e-6)
+
+
+def test_lists_of_words_and_files_of_a_folder_are_sentences(tmp_path, elmo):
+    for name, content in {"a.jsonl": '{"text": ["New York", "e\u0301"]}\n', "b.jsonl": '{"text": "a b"}\n'}.items():
+        (tmp_path / "texts" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "texts" / name).write_text(content, encoding="utf-8")
+    embed_file(tmp_path / "texts", tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo)
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert file["documents"].asstr()[:].tolist() == ["a.jsonl:1", "b.jsonl:1"]
+        for number, array in enumerate(elmo.embed([["New York", "\u00e9"], ["a", "b"]])):
+            np.testing.assert_allclose(file[str(number)][()], array, atol=1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [{"workers": 2}, {"workers": 1, "ray": "local"}], ids=["processes", "ray"])
 def test_workers_write_the_same_vectors(text, tmp_path, elmo, arguments):
