@@ -112,10 +112,9 @@ class TrainedTask:
             device_number = place.index if place.type == "cuda" else -1
             archive = load_archive(str(self.path), cuda_device=device_number, trusted=trusted)
         except ConfigurationError as error:
-            own = f": for your own classes, set {_PACKAGES} to their package, or use --include-package"
-            hint = own if "registered" in str(error) else ""
-            # Which every command prints as one line.
-            raise ValueError(f"{error}{hint}: {self.path}") from error
+            if "registered" in str(error):
+                error.message += f" For your own classes, set {_PACKAGES} (--include-package) to their package."
+            raise
         # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.
         archive.model.float()
         name = archive.model.default_predictor

@@ -8,6 +8,7 @@ from multiprocessing import get_context
 import pandas as pd
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from joblib import Parallel, delayed
@@ -135,11 +136,11 @@ class TinyTagger(NerTagger):
         config.write_text(json.dumps(content))
         monkeypatch.syspath_prepend(tmp_path)
         assert predictor_of(config.parent) is None
-        with pytest.raises(ValueError, match=r"tiny_ner.* ELMO_TASKS_PACKAGES"):
+        with pytest.raises(ConfigurationError, match=r"tiny_ner.* ELMO_TASKS_PACKAGES"):
             TrainedTask(config.parent)
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "tiny_package, tiny_package")
         assert predictor_of(config.parent) is NerPredictor
-        with pytest.raises(ValueError, match=r"listed Model, got 'tiny_ner'.*trusted=True"):
+        with pytest.raises(ConfigurationError, match=r"listed Model, got 'tiny_ner'.*trusted=True"):
             TrainedTask(config.parent)
         assert TrainedTask(config.parent, trusted=True)(TEXT) == trained["ner"](TEXT)
 
