@@ -436,18 +436,19 @@ def _lines(text: str, lines: list[list[Any]], language: str) -> str:
     """A text for each line of spans under it."""
     from spacy import displacy
 
-    from elmo_tasks.span_groups import tokens_at
-    from elmo_tasks.text.words import lock, pipeline_of
+    from elmo_tasks.text import located_words
 
-    with lock:
-        doc = pipeline_of(language).make_doc(text)
-        drawn = []
-        for spans in lines:
-            found = [tokens_at(doc, span["start"], span["end"], span["label"]) for span in spans]
-            places = [{"start_token": span.start, "end_token": span.end, "label": span.label_} for span in found]
-            drawn.append({"text": text, "spans": places, "tokens": [token.text for token in doc]})
-    labels = sorted({span["label"] for line in drawn for span in line["spans"]})
-    colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
+    words = located_words(text, language)
+    places = [(word.start, word.end) for word in words]
+    tokens, drawn, labels = [word.text for word in words], [], set()
+    for spans in lines:
+        placed = []
+        for span in spans:
+            at, label = _words_at(places, span), escape(span["label"])
+            placed.append({"start_token": at.start, "end_token": at.stop, "label": label})
+            labels.add(label)
+        drawn.append({"text": text, "spans": placed, "tokens": tokens})
+    colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(sorted(labels))}
     return displacy.render(drawn, style="span", manual=True, jupyter=False, options={"colors": colors})
 
 

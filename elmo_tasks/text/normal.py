@@ -8,12 +8,16 @@ different form, as in macOS file names, would have different vectors.
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import chain, pairwise
 
 __all__ = ["in_nfc", "origins", "readable"]
 
 # NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an unknown character.
 _UNKNOWN = re.compile("[\0\ud800-\udfff]")
 _RUN = re.compile(r"\s+|\S+")
+# Accents are neither letters nor white space. Unicode's "stream-safe" texts have at most 30 on one letter.
+_SIGNS = re.compile(r"[^\w\s]{31,}")
+_MAX_ACCENTS = 30
 
 
 def readable(text: str) -> str:
@@ -26,14 +30,30 @@ def readable(text: str) -> str:
 def in_nfc(text: str) -> str:
     """A text in NFC, and `readable`."""
     text = readable(text)
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    return text if text.isascii() else "".join(unicodedata.normalize("NFC", part) for part in _bounded(text))
+
+
+def _bounded(text: str) -> list[str]:
+    """
+    The text, cut within more than 30 accents on one letter: sorting them takes a time that grows with the square of
+    their number.
+    """
+    cuts, n_accents = [0], 0
+    for signs in _SIGNS.finditer(text):
+        for place in range(*signs.span()):
+            n_accents = n_accents + 1 if unicodedata.combining(text[place]) else 0
+            if n_accents > _MAX_ACCENTS:
+                cuts.append(place)
+                n_accents = 1
+        n_accents = 0
+    return [text[start:end] for start, end in pairwise([*cuts, len(text)])]
 
 
 def origins(text: str) -> list[int]:
     """For each character of `in_nfc(text)`, and for its end, the offset in `text`."""
     found: list[int] = []
     start = 0
-    for run in _RUN.findall(text):
+    for run in chain.from_iterable(map(_RUN.findall, _bounded(text))):
         for part in [run] if unicodedata.is_normalized("NFC", run) else _parts(run):
             n_normalised = len(unicodedata.normalize("NFC", part))
             found += (start + min(place, len(part) - 1) for place in range(n_normalised))

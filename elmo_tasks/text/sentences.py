@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from elmo_tasks.recent import Recent
 from elmo_tasks.text.normal import in_nfc
-from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, words_of_text
+from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, tokens_of_text, words_of_text
 
 __all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentences_of_text"]
 __all__ += ["sentences_of_words"]
@@ -31,10 +31,12 @@ def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]
     sentences: list[list[str]] = []
     for paragraph in _BLANK_LINES.split(in_nfc(text)):
         if isinstance(tokenizer, str) and tokenizer != "whitespace":
-            sentences += _sentences_by_spacy(paragraph, tokenizer)
+            # With white space, after which a quotation mark begins the next sentence.
+            tokens = sentences_of_words(tokens_of_text(paragraph, tokenizer), tokenizer)
+            sentences += [[token for token in sentence if not token.isspace()] for sentence in tokens]
         else:
             sentences += sentences_of_words(words_of_text(paragraph, tokenizer))
-    return sentences
+    return list(filter(None, sentences))
 
 
 def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]]:
@@ -51,21 +53,12 @@ def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]
     return list(map(list, sentences))
 
 
-def _sentences_by_spacy(text: str, language: str) -> list[list[str]]:
-    with lock:
-        pipeline = pipeline_of(language)
-        # The pipeline itself would reject more than a million characters, a limit that is meant for parsers.
-        document = pipeline.get_pipe("sentencizer")(pipeline.tokenizer(text))
-        sentences = [[token.text for token in sentence if not token.is_space] for sentence in document.sents]
-    return list(filter(None, sentences))
-
-
-def sentences_of_words(words: Sequence[str]) -> list[list[str]]:
-    """Groups words from a different tokenizer into sentences by spaCy's rule for sentence ends in all scripts."""
+def sentences_of_words(words: Sequence[str], language: str = "xx") -> list[list[str]]:
+    """Groups words into sentences by spaCy's rule for sentence ends, which is the same for all languages."""
     if not words:
         return []
     with lock:
-        pipeline = pipeline_of("xx")
+        pipeline = pipeline_of(language)
         from spacy.tokens import Doc
 
         # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words, nor lone surrogates.

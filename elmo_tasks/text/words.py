@@ -4,17 +4,18 @@ are used as they are.
 """
 
 import os
+import re
 import string
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.extras import needs
 from elmo_tasks.text.normal import in_nfc, origins
 
 __all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words"]
-__all__ += ["located_words", "locations", "lock", "pipeline_of", "words_of", "words_of_text"]
+__all__ += ["located_words", "locations", "lock", "pipeline_of", "tokens_of_text", "words_of", "words_of_text"]
 
 Tokenizer = str | Callable[[str], Sequence[str]]
 """spaCy's code of a language with rules for it (`"de"`; `"xx"` for any), `"whitespace"`, or a function."""
@@ -41,6 +42,14 @@ TREEBANK_WORDS = {
 _CACHED_WORDS = 200_000
 # A pipeline keeps each distinct word; after this many, about 150 MB, it is replaced by a new one.
 _MAX_DISTINCT_WORDS = 300_000
+
+# spaCy's rules remove signs from a stretch without white space one by one, and search the rest after each: the time
+# grows with the square of its length. A run of signs, or any other stretch, is therefore cut; a stretch after a full
+# stop or comma of East Asian scripts, if its second half has one.
+_OVERLONG = re.compile(r"[^\w\s]{100}(?=[^\w\s])|(?=\S{501})(?:\S{250,499}[。！？，、；：]|\S{500})")
+# The part of a text for one call: up to 1,000 characters that end before a line, otherwise before a word. A longer
+# call would keep the interpreter, and so all threads, waiting.
+_PART = re.compile(r".{1,1000}(?:\Z|(?<=\n)(?=\S))|.{1,1000}(?<=\s)(?=\S)|.{1,1000}", re.DOTALL)
 
 _pipelines: dict[str, Any] = {}
 lock = threading.Lock()
@@ -79,8 +88,24 @@ def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
         return text.split()
     if not isinstance(tokenizer, str):
         return list(tokenizer(text))
-    with lock:
-        return [token.text for token in pipeline_of(tokenizer).tokenizer(text) if not token.is_space]
+    return [token for token in tokens_of_text(text, tokenizer) if not token.isspace()]
+
+
+def tokens_of_text(text: str, language: str) -> list[str]:
+    """spaCy's tokens of a text, with those of white space, in a time proportional to the length of any text."""
+    tokens: list[str] = []
+    for part in _parts(text):
+        with lock:
+            tokens += [token.text for token in pipeline_of(language).tokenizer(part)]
+    return tokens
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts of a text that are split into words independently."""
+    start = 0
+    for end in [*(overlong.end() for overlong in _OVERLONG.finditer(text)), len(text)]:
+        yield from _PART.findall(text, start, end)
+        start = end
 
 
 def located_words(text: str, tokenizer: Tokenizer = "en") -> list[Word]:
