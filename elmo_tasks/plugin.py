@@ -20,9 +20,13 @@ HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text
 """What archives that are not trusted may name."""
 
 allennlp.common.params.evaluate_file = configs.evaluate_file
-# A default callback, not one in our configs, so it works for any model with ELMo and leaves configs unchanged.
+# Default callbacks, not some in our configs, so they work for any model with ELMo and leave configs unchanged.
 defaults = allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS
-allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (*defaults, trainer.LearnedMixCallback)
+allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (
+    *defaults,
+    trainer.LearnedMixCallback,
+    trainer.RandomStateCallback,
+)
 
 
 @replaces(allennlp.commands.train, "train_model")

@@ -24,6 +24,7 @@ from unittest import mock
 
 from allennlp_today.files import compare_checksums, unpack
 from allennlp_today.import_hooks import Module, after_import, guard, replaces
+from allennlp_today.training import warn_of_a_training
 
 __all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "reading_from", "refuse_outside"]
 
@@ -77,6 +78,7 @@ def load_archive(
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
         import_plugins()
+        warn_of_a_training(archive_file)
         with _folder_of(cached_path(archive_file)) as folder:
             given = Path(folder).resolve(), cuda_device, overrides, weights_file, trusted
             try:

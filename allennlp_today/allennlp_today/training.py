@@ -1,12 +1,20 @@
 """Killed and recovered trainings of AllenNLP 2.10.1, and the workers of data loaders."""
 
 import shutil
+import warnings
+from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
 from allennlp_today.files import atomic_file, locked, remove_leftovers
 from allennlp_today.import_hooks import Module, after_import, replaces
+
+__all__ = ["FROZEN_WEIGHTS", "warn_of_a_training"]
+
+FROZEN_WEIGHTS = "frozen_weights.th"
+"""Next to the weights of epochs, the weights that do not change, from a checkpointer that writes them only once."""
 
 
 @after_import("allennlp.training.gradient_descent_trainer")
@@ -50,8 +58,9 @@ def _save_best_weights(trainer: Any) -> None:
 def lock_runs(train: Module) -> None:
     """
     Symptom: two `allennlp train --recover` in one folder write the same files, and `--force` removes the folder of
-    a running training. Temporary files of killed trainings, as large as the weights, are never removed.
-    Cause: nothing locks the folder of a run.
+    a running training. Temporary files of killed trainings, as large as the weights, are never removed. After an error
+    in the data, the same command recommends `--recover`, although no checkpoint exists.
+    Cause: nothing locks the folder of a run, or looks for its checkpoints.
     """
 
     @replaces(train, "train_model")
@@ -72,7 +81,57 @@ def lock_runs(train: Module) -> None:
         with locked(folder):
             if recover:
                 remove_leftovers(folder)
+            elif any(folder.iterdir()):
+                _refuse_existing(folder)
             return original(params, serialization_dir, recover, force and recover, *args, **kwargs)
+
+
+def _refuse_existing(folder: Path) -> None:
+    from allennlp.common.checks import ConfigurationError
+
+    has_checkpoint = any(folder.glob("model_state_*.th"))
+    found = "a checkpoint: --recover continues from it" if has_checkpoint else "files but no checkpoint to recover"
+    raise ConfigurationError(
+        f"expected an empty folder, got {found}; --force removes the folder and starts again: {folder}"
+    )
+
+
+def warn_of_a_training(archive: str | PathLike[str]) -> None:
+    """Warns if an archive, or the folder of a run, is the target of a training that has not ended."""
+    path = Path(archive)
+    folder = (path if path.is_dir() else path.parent).resolve()
+    # Of a folder without a lock, so that a training that starts now does not find one.
+    if not folder.with_name(f"_lock-{folder.name[-200:]}").exists():
+        return
+    try:
+        with locked(folder):
+            pass
+    except BlockingIOError:
+        warnings.warn(f"a training in {folder} has not ended: {path} is from before its end", stacklevel=2)
+
+
+@after_import("allennlp.nn.util")
+def read_epochs(util: Module) -> None:
+    """
+    Symptom: `Missing keys` for the weights of an epoch, or for a mean of several, if they are without the weights that
+    do not change; `No such file or directory: best.th` for a run without a finished epoch.
+    Cause: `read_state_dict` reads one file.
+    """
+
+    @replaces(util, "read_state_dict")
+    def read_state_dict(original: Any, path: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
+        file = Path(path)
+        if not file.exists() and file.parent.is_dir():
+            epochs = sorted(each.name for each in file.parent.glob("model_state_*.th"))
+            hint = f"or use --weights-file with one of {', '.join(epochs)}" if epochs else "no epoch has ended"
+            raise FileNotFoundError(
+                f"expected the weights of a finished training: {file} (continue with --recover; {hint})"
+            )
+        state = original(path, *args, **kwargs)
+        frozen = file.with_name(FROZEN_WEIGHTS)
+        if file.name in ("best.th", "weights.th") or not frozen.exists():
+            return state
+        return {**original(frozen, *args, **kwargs), **state}
 
 
 @after_import("allennlp.data.vocabulary")
@@ -95,8 +154,9 @@ def name_damaged_vocabularies(vocabulary: Module) -> None:
 @after_import("allennlp.models.archival")
 def write_archives_whole(archival: Module) -> None:
     """
-    Symptom: a training that is killed at its end leaves a truncated archive.
-    Cause: `archive_model` writes in place.
+    Symptom: a training that is killed at its end leaves a truncated archive. An archive of an epoch lacks the weights
+    that do not change.
+    Cause: `archive_model` writes in place, and only one file of weights.
     """
 
     @replaces(archival, "archive_model")
@@ -109,7 +169,14 @@ def write_archives_whole(archival: Module) -> None:
     ) -> str:
         path = Path(serialization_dir if archive_path is None else archive_path)
         path = path / "model.tar.gz" if path.is_dir() else path
-        with atomic_file(path) as temporary:
+        with atomic_file(path) as temporary, TemporaryDirectory() as folder:
+            if weights != "best.th" and Path(serialization_dir, FROZEN_WEIGHTS).exists():
+                import torch
+                from allennlp.nn.util import read_state_dict
+
+                whole = Path(folder, "weights.th")
+                torch.save(read_state_dict(Path(serialization_dir, weights)), whole)
+                weights = str(whole)
             original(serialization_dir, weights, temporary, include_in_archive)
         return str(path)
 

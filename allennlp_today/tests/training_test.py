@@ -1,4 +1,5 @@
 import multiprocessing
+import shutil
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +14,11 @@ from allennlp.data import Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 from allennlp.models import Model
 from allennlp.models.archival import archive_model
+from allennlp.nn.util import read_state_dict
 from allennlp.training import Checkpointer, GradientDescentTrainer
 from allennlp.training.moving_average import ExponentialMovingAverage
 
+from allennlp_today.training import warn_of_a_training
 from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.trainer import FrozenOnceCheckpointer
 
@@ -114,6 +117,46 @@ class TestLockRuns:
         with pytest.raises(ConfigurationError):
             train_model(Params({}), str(tmp_path), **{option: True})
         assert not left.exists() and mine.exists() == (option == "recover")
+
+    @pytest.mark.parametrize(
+        ("file", "hint"), [("config.json", "no checkpoint"), ("model_state_e1_b0.th", "--recover")]
+    )
+    def test_an_existing_folder_says_what_can_be_done(self, tmp_path, file, hint):
+        (tmp_path / file).touch()
+        with pytest.raises(ConfigurationError) as caught:
+            train_model(Params({}), str(tmp_path))
+        assert hint in caught.value.message and "--force" in caught.value.message
+
+    def test_a_model_in_training_is_a_warning(self, tmp_path, recwarn):
+        warn_of_a_training(tmp_path / "model.tar.gz")
+        assert not recwarn
+        with locked(tmp_path), pytest.warns(UserWarning, match=tmp_path.name):
+            warn_of_a_training(tmp_path / "model.tar.gz")
+
+
+class TestReadEpochs:
+    @pytest.fixture
+    def run(self, tmp_path) -> Path:
+        """The folder of a run without `best.th`."""
+        torch.save({"frozen": torch.ones(1)}, tmp_path / "frozen_weights.th")
+        torch.save({"trained": torch.ones(2)}, tmp_path / "model_state_e1_b0.th")
+        (tmp_path / "config.json").write_text("{}")
+        Vocabulary().save_to_files(str(tmp_path / "vocabulary"))
+        return tmp_path
+
+    def test_the_weights_of_an_epoch_are_whole(self, run):
+        assert set(read_state_dict(run / "model_state_e1_b0.th")) == {"frozen", "trained"}
+        shutil.copy(run / "model_state_e1_b0.th", run / "best.th")
+        assert set(read_state_dict(run / "best.th")) == {"trained"}
+
+    def test_an_archive_of_an_epoch_is_whole(self, run):
+        with tarfile.open(archive_model(str(run), weights="model_state_e1_b0.th")) as archive:
+            archive.extract("weights.th", run, filter="data")
+        assert set(torch.load(run / "weights.th")) == {"frozen", "trained"}
+
+    def test_a_run_without_a_finished_epoch_says_what_to_do(self, run):
+        with pytest.raises(FileNotFoundError, match=r"best\.th \(continue with --recover; or .*model_state_e1_b0\.th"):
+            read_state_dict(run / "best.th")
 
 
 class TestNameDamagedVocabularies:

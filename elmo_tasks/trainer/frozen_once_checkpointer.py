@@ -10,6 +10,7 @@ from allennlp.common.util import is_distributed
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
+from allennlp_today.training import FROZEN_WEIGHTS
 from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = ["FrozenOnceCheckpointer"]
@@ -22,7 +23,8 @@ _LEFT_OUT = "elmo_left_out"
 class FrozenOnceCheckpointer(Checkpointer):
     """
     Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once per run, to `frozen_weights.th`,
-    and omits them from the checkpoint of every epoch. `best.th` and the archive stay complete. If a run is
+    and omits them from the checkpoint of every epoch. `best.th` and the archive stay complete, and `allennlp_today`
+    adds them when the weights of an epoch are read or archived. If a run is
     killed while it writes a checkpoint, it leaves no partial checkpoint and resumes from the previous one.
 
     In distributed training, `save_every_num_seconds` has no effect; AllenNLP's own checkpointer rejects it.
@@ -39,7 +41,7 @@ class FrozenOnceCheckpointer(Checkpointer):
 
     @property
     def _frozen_path(self) -> str:
-        return os.path.join(self._serialization_dir, "frozen_weights.th")
+        return os.path.join(self._serialization_dir, FROZEN_WEIGHTS)
 
     def maybe_save_checkpoint(
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int

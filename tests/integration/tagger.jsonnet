@@ -10,7 +10,6 @@ config {
   // Without the words of a file of vectors.
   vocabulary: {},
   model+: {
-    // A training that is resumed after a kill has other dropouts.
     dropout: 0,
     encoders: [super.encoders[0] { hidden_size: 4 }, super.encoders[1] { input_size: 8, hidden_size: 4 }],
   },

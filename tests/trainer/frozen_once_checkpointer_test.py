@@ -1,4 +1,7 @@
 import os
+import random
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from elmo_tasks.trainer import FrozenOnceCheckpointer
+from elmo_tasks.trainer import FrozenOnceCheckpointer, RandomStateCallback
 
 FROZEN_WIDTH = 120
 # The model uses its frozen part at two places, like a tagger its biLM, so that part has two names.
@@ -36,6 +39,11 @@ class SmallModel(Model):
         return {"loss": (output - y).square().mean()}
 
 
+class WithDropout(SmallModel):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
+        return super().forward(torch.nn.functional.dropout(x, 0.5, self.training), y)
+
+
 class AfterEpoch(TrainerCallback):
     """Applies an action to the trainer after an epoch, before the checkpoint of that epoch is written."""
 
@@ -50,10 +58,12 @@ class AfterEpoch(TrainerCallback):
 
 def train(folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback, **options: Any) -> Model:
     """Trains; resumes from the last checkpoint if the folder has one, as `allennlp train --recover` does."""
-    random = np.random.default_rng(0)
-    rows = random.normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
+    rows = np.random.default_rng(0).normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
     instances = [Instance({"x": TensorField(row[:-1]), "y": TensorField(row[-1:])}) for row in rows]
-    loaders = [SimpleDataLoader(instances, batch_size=4, shuffle=False, vocab=Vocabulary()) for _ in range(2)]
+    loaders = [
+        SimpleDataLoader(list(instances), batch_size=2, shuffle=shuffle, vocab=Vocabulary())
+        for shuffle in (options.pop("shuffle", False), False)
+    ]
     trainer = GradientDescentTrainer(
         model,
         torch.optim.Adam([parameter for parameter in model.parameters() if parameter.requires_grad], lr=0.01),
@@ -104,6 +114,22 @@ class TestFrozenOnceCheckpointer:
         recovered = train(tmp_path / "interrupted", SmallModel(seed=other_seed), 2)
         assert_equal_weights(recovered, straight)
         assert names_in(tmp_path / "interrupted" / "model_state_e2_b0.th") == TRAINED
+
+    @pytest.mark.parametrize("checkpoint", [(2, 0), (2, 2)], ids=["after an epoch", "in an epoch"])
+    def test_dropout_and_order_are_those_of_an_uninterrupted_run(self, tmp_path, checkpoint):
+        def run(name: str) -> Model:
+            # As `allennlp train` does.
+            random.seed(0)
+            options = {"shuffle": True, "save_every_num_batches": 1}
+            return train(tmp_path / name, WithDropout(), 4, RandomStateCallback(""), **options)
+
+        straight = run("straight")
+        shutil.copytree(tmp_path / "straight", tmp_path / "killed")
+        for file in (tmp_path / "killed").glob("*_state_*.th"):
+            if tuple(map(int, re.findall(r"\d+", file.name))) > checkpoint:
+                file.unlink()
+        assert (tmp_path / "killed" / "model_state_e{}_b{}.th".format(*checkpoint)).exists()
+        assert_equal_weights(run("killed"), straight)
 
     def test_unfrozen_weights_are_in_the_checkpoint_before_they_change(self, tmp_path):
         train(tmp_path, SmallModel(), 2, AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)))
