@@ -3,10 +3,12 @@ Answers, speed and memory of `python -m elmo_tasks serve` under load, over HTTP 
 
     OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 10 --clients 8
     OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
+    OMP_NUM_THREADS=1 python benchmarks/serve.py --clients 4 --words 20 --hostile 10 --models ner
 
 Clients send texts of all models in turn. Half of the texts are from a list with known answers; the others have words
 that the server has not seen yet, and some of them are answered again by one thread at the end. Prints the settings when
-the load starts, and the figures at the end, as lines of JSON.
+the load starts, and the figures at the end, as lines of JSON. Hostile clients send texts of the longest allowed length
+that are slow to split into words; with them, the time of `/health` is measured every second.
 """
 
 import argparse
@@ -15,19 +17,20 @@ import json
 import os
 import random
 import socket
-import statistics
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = (ROOT / "elmo_tasks" / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
 MODELS = ("ner", "srl", "coref", "squad", "snli", "sst")
+# Each was once slow to split into words.
+HOSTILE = ("(", "=", "\U0001f600", "'s", "a:", "e\u0323\u0301", "\u0323\u0301", "(=_*#")
 # Known answers per model; one in so many texts with new words is answered again at the end.
 N_KNOWN, CHECKED = 8, 20
 
@@ -98,9 +101,46 @@ class Client(threading.Thread):
         return None
 
 
+class Hostile(threading.Thread):
+    """Sends long texts of signs until the end. Their answers and errors do not count."""
+
+    def __init__(self, number: int, port: int, end: float, models: list[str]) -> None:
+        super().__init__()
+        self.draw, self.port, self.end, self.models = random.Random(number), port, end, models
+
+    def run(self) -> None:
+        while time.monotonic() < self.end:
+            model = self.draw.choice(self.models)
+            n_characters = 50_000 if model in ("ner", "srl", "pos") else 20_000
+            given = input_of(model, 5, self.draw)
+            given[list(given)[-1]] = (self.draw.choice(HOSTILE) * n_characters)[:n_characters]
+            with suppress(OSError, http.client.HTTPException):
+                post(self.port, f"/{model}", given)
+
+
+class Health(threading.Thread):
+    """Asks every second whether the server is alive."""
+
+    def __init__(self, port: int, end: float) -> None:
+        super().__init__()
+        self.port, self.end = port, end
+        self.seconds: list[float] = []
+
+    def run(self) -> None:
+        while time.monotonic() < self.end:
+            start = time.perf_counter()
+            answer(self.port, "/health")
+            self.seconds.append(time.perf_counter() - start)
+            time.sleep(max(0.0, 1.0 - self.seconds[-1]))
+
+
 def post(port: int, path: str, given: Any) -> Any:
+    return answer(port, path, json.dumps(given).encode())
+
+
+def answer(port: int, path: str, body: bytes | None = None) -> Any:
     headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(given).encode(), headers)
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
     # Without the proxy of the environment.
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as response:
         return json.load(response)
@@ -132,6 +172,10 @@ def megabytes(process: int) -> float:
     return own + sum(megabytes(int(child)) for child in children)
 
 
+def quantile(seconds: list[float], share: float) -> float:
+    return round(sorted(seconds)[int(share * (len(seconds) - 1))], 3)
+
+
 def loaded(port: int, process: int | None, arguments: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
     """The figures of a server under load. Prints the settings when the load starts."""
     from elmo_tasks import TrainedTask
@@ -143,21 +187,24 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
     print(json.dumps(settings), flush=True)
     start, end = time.monotonic(), time.monotonic() + 60 * arguments.minutes
     clients = [Client(number + 1, port, known, end, arguments) for number in range(arguments.clients)]
-    for client in clients:
+    health = Health(port, end)
+    attackers = [Hostile(number, port, end, arguments.models) for number in range(arguments.hostile)]
+    others = [*attackers, health] if attackers else []
+    for client in (*clients, *others):
         client.start()
     memory: list[float] = []
     while time.monotonic() < end:
         time.sleep(max(0.0, min(60.0, end - time.monotonic())))
         if process is not None:
             memory.append(round(megabytes(process)))
-    for client in clients:
+    for client in (*clients, *others):
         client.join()
     wall = time.monotonic() - start
     again = [each for client in clients for each in client.unchecked]
     n_different = sum(
         not is_same(json.loads(json.dumps(tasks[model](**given))), answer) for model, given, answer in again
     )
-    seconds = sorted(second for client in clients for second in client.seconds)
+    seconds = [second for client in clients for second in client.seconds]
     return {
         "requests": len(seconds),
         "checked": sum(client.n_requests // 2 for client in clients) + len(again),
@@ -165,8 +212,13 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
         "errors": sum(client.n_errors for client in clients),
         "repeated": sum(client.n_repeated for client in clients),
         "per second": round(len(seconds) / wall, 2),
-        "p50": round(statistics.median(seconds), 3),
-        "p99": round(seconds[int(0.99 * (len(seconds) - 1))], 3),
+        "p50": quantile(seconds, 0.5),
+        "p99": quantile(seconds, 0.99),
+        **(
+            {"/health p50": quantile(health.seconds, 0.5), "/health max": quantile(health.seconds, 1.0)}
+            if others
+            else {}
+        ),
         "MB per minute": memory,
     }
 
@@ -180,6 +232,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
     parser.add_argument("--threads", type=int, default=2, help="requests that a process computes at the same time")
     parser.add_argument("--retries", type=int, default=0, help="how often a client repeats a failed request")
+    parser.add_argument("--hostile", type=int, default=0, help="further clients, with texts that are slow to split")
     parser.add_argument("--port", type=int, help="of a server on this machine, instead of starting one")
     arguments = parser.parse_args()
     settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}

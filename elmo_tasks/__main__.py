@@ -95,10 +95,14 @@ def _serve(arguments: argparse.Namespace) -> None:
         import uvicorn
     # Worker processes read them, too.
     trust = "1" if arguments.trust or arguments.include_package else ""
-    settings = {"_DEVICE": arguments.device, "_PRECISION": arguments.precision, "_THRESHOLD": arguments.threshold}
-    for name, value in {"": shlex.join(arguments.model), "_TRUST": trust, **settings}.items():
+    given = {"_DEVICE": arguments.device, "_PRECISION": arguments.precision, "_THRESHOLD": arguments.threshold}
+    for name, value in {"": shlex.join(arguments.model), "_TRUST": trust, **given}.items():
         if value:
             os.environ[f"ELMO_TASKS_SERVE{name}"] = str(value)
+    with needs("serve"):
+        from elmo_tasks.serve import settings
+    # Each process would stop at a wrong one, and be started again.
+    settings()
     options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
     uvicorn.run("elmo_tasks.serve:make_app", factory=True, **options)
 

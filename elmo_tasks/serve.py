@@ -9,9 +9,10 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, nullcontext
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from anyio import CancelScope, CapacityLimiter, create_task_group, fail_after, from_thread, to_thread
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -21,10 +22,12 @@ from fastapi_offline import FastAPIOffline
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, Histogram, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from elmo_tasks.predictors import TaggingPredictor, TrainedTask
 from elmo_tasks.version import __version__
 
-__all__ = ["make_app"]
+if TYPE_CHECKING:
+    from elmo_tasks.predictors import TrainedTask
+
+__all__ = ["Settings", "make_app", "settings"]
 
 logger = logging.getLogger("uvicorn.error")
 
@@ -32,27 +35,77 @@ MODELS = "ner srl coref squad snli sst"
 MAX_BYTES, MAX_TEXTS = 1_000_000, 64
 # The work for a text that is read as a whole ends only after it, and may grow with the square of its length.
 MAX_CHARACTERS, MAX_CHARACTERS_AS_A_WHOLE = 50_000, 20_000
+# Requests with more characters leave one thread to the others.
+MANY_CHARACTERS = 5_000
 BUCKETS = (0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 SECONDS = Histogram("elmo_tasks_request_seconds", "Seconds until the answer", ["path", "status"], buckets=BUCKETS)
 TEXTS = Gauge("elmo_tasks_texts_in_work", "Texts, or pairs of texts, that wait or are computed")
+WAITING = Gauge("elmo_tasks_requests_waiting", "Requests that wait for a thread")
+
+
+class Settings(NamedTuple):
+    """What the environment variables `ELMO_TASKS_SERVE`, `ELMO_TASKS_SERVE_DEVICE` and so on say."""
+
+    models: list[str]
+    options: dict[str, Any]
+    """Of `TrainedTask`."""
+    threads: int
+    seconds: float
+
+
+def settings() -> Settings:
+    """The settings. A wrong one is an error, before models are loaded and processes are started."""
+    models = shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS)
+    threads = _number("ELMO_TASKS_SERVE_THREADS", 2, at_least=1)
+    seconds = _number("ELMO_TASKS_SERVE_SECONDS", 60.0, at_least=0.001)
+    options: Any = {name: os.environ.get(f"ELMO_TASKS_SERVE_{name.upper()}") for name in ("device", "precision")}
+    options["threshold"] = _number("ELMO_TASKS_SERVE_THRESHOLD", 0.0, at_least=0.0)
+    options["trusted"] = bool(os.environ.get("ELMO_TASKS_SERVE_TRUST"))
+    return Settings(models, options, int(threads), seconds)
+
+
+def _number(name: str, default: float, at_least: float) -> float:
+    given = os.environ.get(name) or str(default)
+    try:
+        number = type(default)(given)
+    except ValueError:
+        number = float("nan")
+    if not number >= at_least:
+        kind = "whole number" if isinstance(default, int) else "number"
+        raise ValueError(f"expected a {kind} from {at_least:g}, got {given!r}: {name}")
+    return number
 
 
 class _Work:
     """Computes results in threads, as many requests at the same time as there are threads; the others wait."""
 
-    def __init__(self) -> None:
-        self._limiter = CapacityLimiter(int(os.environ.get("ELMO_TASKS_SERVE_THREADS") or 2))
-        self.max_seconds = float(os.environ.get("ELMO_TASKS_SERVE_SECONDS") or 60)
+    def __init__(self, n_threads: int, max_seconds: float) -> None:
+        self._limiter, self._long = CapacityLimiter(n_threads), CapacityLimiter(max(n_threads - 1, 1))
+        self._n_threads, self.max_seconds = n_threads, max_seconds
 
-    async def results(self, request: Request, compute: Callable[[list[Any]], list[Any]], inputs: list[Any]) -> Any:
-        """The results. The work ends before its next batch if the client leaves or the time is up."""
+    @property
+    def n_waiting(self) -> int:
+        """How many requests wait for a thread."""
+        return self._limiter.statistics().tasks_waiting + self._long.statistics().tasks_waiting
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether fewer requests wait than there are threads."""
+        return self.n_waiting < self._n_threads
+
+    async def results(
+        self, request: Request, compute: Callable[[list[Any]], list[Any]], inputs: list[tuple[str, ...]]
+    ) -> Any:
+        """The results. The work ends before its next text or batch if the client leaves or the time is up."""
         results = None
+        n_characters = sum(map(len, chain.from_iterable(inputs)))
         TEXTS.inc(len(inputs))
         try:
             with fail_after(self.max_seconds):
                 async with create_task_group() as group:
                     group.start_soon(_cancel_without_client, request, group.cancel_scope)
-                    results = await to_thread.run_sync(compute, inputs, limiter=self._limiter)
+                    async with self._long if n_characters > MANY_CHARACTERS else nullcontext():
+                        results = await to_thread.run_sync(compute, inputs, limiter=self._limiter)
                     group.cancel_scope.cancel()
         finally:
             TEXTS.dec(len(inputs))
@@ -68,8 +121,10 @@ async def _cancel_without_client(request: Request, work: CancelScope) -> None:
     work.cancel()
 
 
-def _add_model(app: FastAPI, name: str, task: TrainedTask, work: _Work) -> None:
+def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> None:
     """Two endpoints: for one input of the task, and for many."""
+    from elmo_tasks.predictors import TaggingPredictor
+
     predictor = task.predictor
     keys = predictor.inputs
     examples: list[Any] = [dict(zip(keys, texts, strict=True)) for texts in predictor.examples]
@@ -77,20 +132,34 @@ def _add_model(app: FastAPI, name: str, task: TrainedTask, work: _Work) -> None:
     config = ConfigDict(extra="forbid", json_schema_extra={"examples": examples})
     text = Annotated[str, Field(max_length=n_characters)]
     fields: dict[str, Any] = dict.fromkeys(keys, (text, ...))
+    if task.kind.has_threshold:
+        fields["threshold"] = float, Field(0.0, ge=0.0, le=1.0)
     one: Any = create_model(f"{name}_input", __config__=config, **fields)
     many: Any = create_model(f"{name}_inputs", __base__=BaseModel, inputs=(list[one], Field(max_length=MAX_TEXTS)))
 
-    def compute(inputs: list[Any]) -> list[Any]:
-        texts = [tuple(getattr(each, key) for key in keys) for each in inputs]
-        return list(task.stream(texts, stop=from_thread.check_cancelled))
+    def texts_of(inputs: list[Any]) -> list[tuple[str, ...]]:
+        return [tuple(getattr(each, key) for key in keys) for each in inputs]
+
+    def compute(inputs: list[tuple[str, ...]]) -> list[Any]:
+        return list(task.stream(in_time(inputs), stop=from_thread.check_cancelled))
+
+    def in_time(inputs: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        # Splitting a text into words counts against the time, too.
+        for texts in inputs:
+            from_thread.check_cancelled()
+            yield texts
+
+    def shown(result: Any, given: Any) -> Any:
+        return task.kind.above(result, given.threshold) if task.kind.has_threshold else result
 
     @app.post(f"/{name}", summary=predictor.title, description=predictor.about, tags=[name])
     async def answer(request: Request, body: one) -> Any:
-        return (await work.results(request, compute, [body]))[0]
+        return shown((await work.results(request, compute, texts_of([body])))[0], body)
 
     @app.post(f"/{name}/batch", summary=f"{predictor.title}, many", description=predictor.about, tags=[name])
     async def answers(request: Request, body: many) -> Any:
-        return await work.results(request, compute, body.inputs)
+        results = await work.results(request, compute, texts_of(body.inputs))
+        return list(map(shown, results, body.inputs))
 
     # What is loaded on first use, such as the tagger that finds verbs.
     list(task.stream(predictor.examples))
@@ -105,6 +174,8 @@ def _early_answer(request: Request) -> Response | None:
         return JSONResponse({"detail": "expected the header Content-Length, got none"}, 411)
     if int(n_bytes) > MAX_BYTES:
         return JSONResponse({"detail": f"expected at most {MAX_BYTES} bytes, got {n_bytes}"}, 413)
+    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+        return JSONResponse({"detail": f"expected no header Content-Encoding, got {encoding}"}, 415)
     if "json" not in kind:
         return JSONResponse({"detail": f"expected the header Content-Type: application/json, got {kind}"}, 415)
     return None
@@ -120,11 +191,11 @@ async def _trim_memory() -> None:
 
 def make_app() -> FastAPI:
     """The application, with its models loaded."""
-    options: Any = {name: os.environ.get(f"ELMO_TASKS_SERVE_{name.upper()}") for name in ("device", "precision")}
-    options["threshold"] = float(os.environ.get("ELMO_TASKS_SERVE_THRESHOLD") or 0)
-    options["trusted"] = bool(os.environ.get("ELMO_TASKS_SERVE_TRUST"))
-    tasks = TrainedTask.by_name(shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS), **options)
-    work = _Work()
+    given = settings()
+    from elmo_tasks.predictors import TrainedTask
+
+    tasks = TrainedTask.by_name(given.models, **given.options)
+    work = _Work(given.threads, given.seconds)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -144,25 +215,59 @@ def make_app() -> FastAPI:
         SECONDS.labels(path, response.status_code).observe(time.perf_counter() - start)
         return response
 
+    _add_errors(app, work, list(tasks))
+    for name, task in tasks.items():
+        _add_model(app, name, task, work)
+    _add_states(app, work, {name: task.summary for name, task in tasks.items()})
+    return app
+
+
+def _add_states(app: FastAPI, work: _Work, models: dict[str, Any]) -> None:
+    """What is not about a text: the models, whether to send more requests, figures."""
+
+    @app.get("/health")
+    @app.head("/health", include_in_schema=False)
+    async def health() -> dict[str, Any]:
+        return {"status": "ok", "version": __version__, "models": models}
+
+    @app.get("/ready")
+    @app.head("/ready", include_in_schema=False)
+    async def ready() -> Response:
+        return JSONResponse({"waiting": work.n_waiting}, 200 if work.is_ready else 503)
+
+    async def metrics(request: Request) -> Response:
+        WAITING.set(work.n_waiting)
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    app.add_route("/metrics", metrics, include_in_schema=False)
+    app.add_route("/", lambda request: RedirectResponse("docs"), include_in_schema=False)
+
+
+def _add_errors(app: FastAPI, work: _Work, names: list[str]) -> None:
+    """The answers to requests without a result."""
+
     @app.exception_handler(RequestValidationError)
     async def explain(request: Request, error: RequestValidationError) -> Response:
         # Without the rejected text, which may be long, and may not be valid in UTF-8.
         errors = [{key: each[key] for key in ("loc", "msg", "type")} for each in error.errors()]
         return JSONResponse({"detail": errors}, 422)
 
+    @app.exception_handler(400)
+    async def name_what_is_no_json(request: Request, error: HTTPException) -> Response:
+        cause = error.__cause__
+        if isinstance(cause, UnicodeDecodeError):
+            detail = f"expected UTF-8, got byte {cause.object[cause.start]:#04x} at {cause.start}"
+        elif isinstance(cause, RecursionError):
+            detail = "expected an object of texts, got too many brackets"
+        else:
+            detail = error.detail
+        return JSONResponse({"detail": detail}, 400)
+
+    @app.exception_handler(404)
+    async def name_the_models(request: Request, error: HTTPException) -> Response:
+        paths = " ".join(f"/{name}" for name in names)
+        return JSONResponse({"detail": f"expected one of {paths}, got {request.url.path[:100]}"}, 404)
+
     @app.exception_handler(TimeoutError)
     async def give_up(request: Request, error: TimeoutError) -> Response:
         return JSONResponse({"detail": f"no answer within {work.max_seconds:g} seconds: send less, or later"}, 503)
-
-    @app.get("/health")
-    async def health() -> dict[str, Any]:
-        return {"status": "ok", "version": __version__, "models": {name: task.summary for name, task in tasks.items()}}
-
-    async def metrics(request: Request) -> Response:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
-
-    app.add_route("/metrics", metrics, include_in_schema=False)
-    app.add_route("/", lambda request: RedirectResponse("docs"), include_in_schema=False)
-    for name, task in tasks.items():
-        _add_model(app, name, task, work)
-    return app

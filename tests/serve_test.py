@@ -75,6 +75,10 @@ class TestAnswers:
             ("/srl", JSON, json.dumps({"text": "a" * 1_000_001}).encode(), 413, "at most 1000000 bytes"),
             ("/srl", JSON, json.dumps({"text": "a" * 50_001}).encode(), 422, "50000"),
             ("/snli", JSON, json.dumps({"premise": "a" * 20_001, "hypothesis": "b"}).encode(), 422, "20000"),
+            ("/srl", JSON | {"Content-Encoding": "gzip"}, b"...", 415, "expected no header Content-Encoding, got gzip"),
+            ("/srl", JSON, '{"text": "René"}'.encode("latin-1"), 400, "expected UTF-8, got byte 0xe9 at 13"),
+            ("/srl", JSON, b"[" * 100_000, 400, "too many brackets"),
+            ("/ner", JSON, b'{"text": "Ann"}', 404, "expected one of /srl /snli, got /ner"),
             ("/srl", JSON, b'{"text": "\\ud83d"}', 422, "text"),
             ("/srl", JSON, b'{"sentence": "Ann"}', 422, "sentence"),
             ("/srl/batch", JSON, json.dumps({"inputs": [{"text": "Ann"}] * 65}).encode(), 422, "64"),
@@ -97,6 +101,15 @@ class TestPages:
         health = client.get("/health").json()
         assert health["status"] == "ok" and set(health["models"]) == {"srl", "snli"}
         assert health["models"]["srl"]["task"] == "srl" and str(models["srl"].parent) not in str(health)
+
+    @pytest.mark.parametrize("path", ["/health", "/ready"])
+    def test_the_state_has_a_head(self, client, path):
+        assert client.head(path).status_code == client.get(path).status_code == 200
+
+    def test_a_service_with_a_queue_is_not_ready(self, client, monkeypatch):
+        monkeypatch.setattr("elmo_tasks.serve._Work.n_waiting", 2)
+        assert client.get("/ready").status_code == 503 and client.get("/health").status_code == 200
+        assert "elmo_tasks_requests_waiting 2.0" in client.get("/metrics").text
 
     def test_metrics_count_requests(self, client):
         name = 'elmo_tasks_request_seconds_count{path="/snli",status="200"}'
@@ -168,6 +181,23 @@ class TestCommand:
         assert shlex.split(os.environ["ELMO_TASKS_SERVE"]) == ["my models/ner", "srl"]
         assert (os.environ["ELMO_TASKS_PACKAGES"], os.environ["ELMO_TASKS_SERVE_DEVICE"]) == ("mine,questions", "cpu")
 
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("THREADS", "0"),
+            ("THREADS", "1.5"),
+            ("SECONDS", "-1"),
+            ("SECONDS", "0"),
+            ("SECONDS", "abc"),
+            ("SECONDS", "nan"),
+        ],
+    )
+    def test_a_wrong_setting_is_named_before_a_process_starts(self, monkeypatch, capsys, name, value):
+        monkeypatch.setattr("uvicorn.run", lambda *args, **options: pytest.fail("started"))
+        monkeypatch.setenv(f"ELMO_TASKS_SERVE_{name}", value)
+        assert main(["serve", "ner"]) != 0
+        assert f"got '{value}': ELMO_TASKS_SERVE_{name}" in capsys.readouterr().err
+
 
 @pytest.mark.weekly
 def test_all_models_answer_from_a_process(tmp_path):
@@ -190,6 +220,11 @@ def test_all_models_answer_from_a_process(tmp_path):
             for each, result in zip(inputs, expected, strict=True):
                 assert ask(port, "POST", f"/{model}", each) == (200, rounded(result))
             assert ask(port, "POST", f"/{model}/batch", {"inputs": inputs}) == (200, rounded(expected))
+        given = {"text": "Angela Merkel met Tim Cook in Berlin.", "threshold": 0.985}
+        certain = [name for name in TrainedTask("ner")(given["text"]) if name["probability"] >= 0.985]
+        assert ask(port, "POST", "/ner", given)[1] == rounded(json.loads(json.dumps(certain))) and len(certain) == 1
+        assert ask(port, "POST", "/ner", {**given, "threshold": 1.5})[0] == 422
+        assert ask(port, "POST", "/srl", given)[0] == 422
     finally:
         server.terminate()
         assert server.wait() in (0, -signal.SIGTERM)
