@@ -7,6 +7,7 @@ name becomes it: a guard, which `ALLENNLP_TODAY_WITHOUT` does not switch off.
 
 import inspect
 import json
+import pickle
 import re
 import shutil
 import tempfile
@@ -103,7 +104,10 @@ def _load(name: str, folder: Path, cuda_device: int, overrides: Any, weights_fil
     if weights.exists():
         compare_checksums(weights)
         # AllenNLP calls `torch.load` without the argument, and a variable can change its default. Reads no tensors.
-        torch.load(weights, map_location="meta", weights_only=True)
+        try:
+            torch.load(weights, map_location="meta", weights_only=True)
+        except pickle.UnpicklingError:
+            raise ConfigurationError(f"expected tensors, got what may run code: {weights.name} in {name}") from None
     config = Params(_json_config(folder / archival.CONFIG_NAME, overrides))
     if not trusted:
         try:
