@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from itertools import chain, islice
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
 import torch
 from allennlp.common.util import JsonDict, sanitize
@@ -23,14 +23,17 @@ from elmo_tasks.predictors.task import Input, tokens_of
 from elmo_tasks.vectors.batching import compute_by_length
 from elmo_tasks.vectors.elmo import Precision
 
-__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop"]
+__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "at_once"]
 
 BATCH_WORDS = 8192
 """Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes."""
 
-# Parts of texts that are predicted together.
+# Parts of texts, and characters, that are predicted together. After more of them, the layers that other tasks have
+# computed are no longer kept.
 _PARTS_AT_ONCE = 64
+_CHARACTERS_AT_ONCE = 40_000
 
+Item = TypeVar("Item")
 Stop = Callable[[], object] | None
 """Returns whether to stop."""
 
@@ -91,9 +94,7 @@ class JsonLinesPredictor(InterpretablePredictor):
 
     def results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
         """The plain results of texts, which `read` has read."""
-        for some in constrained_batches(
-            inputs, _PARTS_AT_ONCE, get_len=lambda each: len(each.parts) or 1, strict=False
-        ):
+        for some in at_once(inputs, lambda each: each):
             outputs = iter(self._outputs([part for each in some for part in each.parts], stop))
             for texts, parts in some:
                 of_texts = list(chain.from_iterable(islice(outputs, len(parts))))
@@ -204,6 +205,16 @@ class JsonLinesPredictor(InterpretablePredictor):
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         """For interpreters, which explain one instance: a sentence's first predicate, a long sentence's first piece."""
         return self.instances_of(self._read_line(json_dict).parts)[0][0]
+
+
+def at_once(items: Iterable[Item], read_of: Callable[[Item], Input]) -> Iterator[tuple[Item, ...]]:
+    """The items that are predicted together, of which `read_of` gives what a task has read."""
+
+    def share(item: Item) -> float:
+        texts, parts = read_of(item)
+        return max((len(parts) or 1) / _PARTS_AT_ONCE, sum(map(len, texts)) / _CHARACTERS_AT_ONCE)
+
+    yield from constrained_batches(items, 1, get_len=share, strict=False)
 
 
 def _as_line(content: Any) -> JsonDict:

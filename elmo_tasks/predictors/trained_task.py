@@ -154,14 +154,16 @@ class TrainedTask:
 
     def stream(self, inputs: Iterable[tuple[str, ...]], stop: Stop = None) -> Iterator[Any]:
         """The results for many inputs, each a tuple of the task's texts, as they come; `stop` as in a call."""
-        return self._results((self.predictor.read(*map(readable, texts)) for texts in inputs), stop)
+        return self.results((self.predictor.read(*map(readable, texts)) for texts in inputs), stop)
 
-    def results_of_words(self, texts: Iterable[tuple[str, list[list[Word]]]]) -> Iterator[Any]:
-        """The results for texts with known words and sentences, of a task of single texts."""
+    def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
+        """A text with known words and sentences, for `results` of a task of single texts."""
         predictor: Any = self.predictor
-        return self._results(predictor.read_words(readable(text), sentences) for text, sentences in texts)
+        read: Input = predictor.read_words(readable(text), sentences)
+        return read
 
-    def _results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
+    def results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
+        """The results for what `read_words` or the predictor has read."""
         threshold = self._settings["threshold"]
         for result in self.predictor.results(inputs, stop):
             yield self.kind.above(result, threshold) if threshold else result

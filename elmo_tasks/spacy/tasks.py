@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from weakref import WeakKeyDictionary
@@ -21,13 +22,12 @@ from elmo_tasks.trained_models import licence_of, local_model
 from elmo_tasks.vectors.elmo import Precision
 
 if TYPE_CHECKING:
+    from elmo_tasks.predictors.task import Input
     from elmo_tasks.predictors.trained_task import TrainedTask
 
 __all__ = ["CorefComponent", "NerComponent", "PosComponent", "Predicate", "SrlComponent", "SstComponent"]
 __all__ += ["TaskComponent"]
 
-# Sentences of documents that are annotated together.
-_SENTENCES_AT_ONCE = 64
 _SENTENCE_RULE = Sentencizer()
 # Until a document is dropped, its sentences with the state that they were made from.
 _SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, list[list[Word]]]] = WeakKeyDictionary()
@@ -118,7 +118,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         return tuple(self.task.kind.labels) if is_known else ()
 
     def __call__(self, doc: Doc) -> Doc:
-        self._annotate([doc], [_sentences(doc)])
+        self._annotate([(doc, self._read(doc))])
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
@@ -126,22 +126,31 @@ class TaskComponent(FilesAsBytes, Pipe):
         Annotates documents as they come, with batches of their sentences. `batch_size` is ignored. If a batch has a
         document that cannot be annotated, only this one is given to spaCy's error handler.
         """
-        from more_itertools import constrained_batches  # It is installed with AllenNLP.
+        from elmo_tasks.predictors.json_lines_predictor import at_once  # Not earlier: it imports AllenNLP.
 
-        rows = ((doc, _sentences(doc)) for doc in stream)
-        for batch in constrained_batches(rows, _SENTENCES_AT_ONCE, get_len=lambda row: len(row[1]) or 1, strict=False):
+        for batch in at_once(self._rows(stream), itemgetter(1)):
             docs = [doc for doc, _ in batch]
             try:
-                self._annotate(docs, [sentences for _, sentences in batch])
+                self._annotate(batch)
                 failed = False
             except Exception:
                 failed = True
             # One by one, to find which.
             yield from super().pipe(docs) if failed else docs
 
-    def _annotate(self, docs: Sequence[Doc], sentences: Iterable[list[list[Word]]]) -> None:
-        results = self.task.results_of_words(zip((doc.text for doc in docs), sentences, strict=True))
-        for doc, result in zip(docs, list(results), strict=True):
+    def _rows(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, "Input"]]:
+        for doc in stream:
+            try:
+                yield doc, self._read(doc)
+            except Exception as error:
+                self.get_error_handler()(self.name, self, [doc], error)
+
+    def _read(self, doc: Doc) -> "Input":
+        return self.task.read_words(doc.text, _sentences(doc))
+
+    def _annotate(self, rows: Sequence[tuple[Doc, "Input"]]) -> None:
+        results = list(self.task.results(read for _, read in rows))
+        for (doc, _), result in zip(rows, results, strict=True):
             self.annotate(doc, result)
 
     def annotate(self, doc: Doc, result: Any) -> None:

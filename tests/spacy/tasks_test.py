@@ -77,7 +77,7 @@ def found_in(doc: Doc) -> list[list[tuple]]:
 def plain(task: TrainedTask, doc: Doc):
     """What a task says about the words and the sentences of a document."""
     sentences = [[Word(t.text, t.idx, t.idx + len(t)) for t in sent if not t.is_space] for sent in doc.sents]
-    return next(task.results_of_words([(doc.text, list(filter(None, sentences)))]))
+    return next(task.results([task.read_words(doc.text, list(filter(None, sentences)))]))
 
 
 class TestAnnotations:
