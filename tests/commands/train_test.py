@@ -1,13 +1,14 @@
 """Tests of what `allennlp train` checks first."""
 
 import json
+import logging
 import shutil
 
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.configs import check_data
+from elmo_tasks.configs import check_data, log_less
 
 
 class TestCheckData:
@@ -77,3 +78,19 @@ class TestCheckData:
         with pytest.raises((ConfigurationError, SystemExit)):
             command("train", training_configs / "ner.jsonnet", "-s", tmp_path / "run")
         assert not (tmp_path / "run").exists()
+
+
+def test_a_training_logs_scores_but_not_each_setting(monkeypatch, caplog):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    names = ("allennlp.common.params", "allennlp.common.util", "allennlp.training.callbacks.console_logger")
+    loggers = [logging.getLogger(name) for name in names]
+    for logger in loggers:
+        monkeypatch.setattr(logger, "filters", [])
+    log_less()
+    with caplog.at_level("INFO"):
+        for logger in loggers:
+            for message in ("model.type = x", "Metrics: {}", "f1-measure-PER | 0.1", "f1-measure-overall | 0.2"):
+                logger.info(message)
+        loggers[0].warning("careful")
+    kept = ["Metrics: {}", "f1-measure-overall | 0.2", "careful"]
+    assert [record.getMessage() for record in caplog.records] == kept

@@ -1,6 +1,7 @@
 """Each kind of mistake in a data file is an error that names the file and the line or question."""
 
 import re
+from functools import partial
 
 import pytest
 from allennlp.data import DatasetReader
@@ -96,6 +97,7 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, reader: type[DatasetRea
         (CorefReader, "# newdoc id = GUM_x\n" + WORD.format(1, "Ann"), "docs/tasks/coref.md"),
         (SrlReader, WORD.format(1, "Ann") + WORD.format(2, "sang"), "docs/tasks/coref.md"),
         (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "CoNLL 2002"),
+        (partial(PosReader, tags="xpos"), WORD.format(1, "Ann").replace("NN", "_"), "tags='upos'"),
     ],
 )
 def test_a_different_format_has_the_remedy_of_its_reader(path, reader, content, hint):

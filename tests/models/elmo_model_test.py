@@ -8,7 +8,13 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 
 from elmo_tasks.data import ElmoTokenIndexer
-from elmo_tasks.models.elmo_model import concat_texts, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.models.elmo_model import (
+    concat_texts,
+    labels_of,
+    readable_labels,
+    softmax_over_words,
+    warn_of_unknown_words,
+)
 from tests.task_models import BOTH, PLACES, TASKS
 
 EMBEDDERS = {"input": "text_field_embedder", "output": "output_embedder"}
@@ -203,3 +209,19 @@ class TestClassifiers:
         assert "loss" not in model(**classifier.batch(rows[0][:-1]))
         expected = sum(row[-1] == guess for row in rows) / len(rows)
         assert model.get_metrics(reset=True) == {"accuracy": pytest.approx(expected)}
+
+
+@pytest.mark.parametrize(("known", "warns"), [("The", False), ("나는", True)])
+def test_word_vectors_of_a_different_language_are_a_warning(tmp_path, caplog, known, warns):
+    """A fifth of the words, as they occur, must be known."""
+    from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+    from allennlp.modules.token_embedders import Embedding
+
+    file = tmp_path / "vectors.2d.txt"
+    file.write_text(f"{known} 1 2\nother 3 4\n")
+    counts = {"tokens": {"The": 2, "bank": 3, "is": 4}}
+    # As in our configs, the words of the file are a part of the vocabulary.
+    vocab = Vocabulary(counts, pretrained_files={"tokens": str(file)}, min_pretrained_embeddings={"tokens": -1})
+    embedding = Embedding(2, pretrained_file=str(file), vocab=vocab)
+    warn_of_unknown_words(vocab, BasicTextFieldEmbedder({"tokens": embedding}))
+    assert (str(file) in caplog.text and '"vocabulary.pretrained_files": null' in caplog.text) == warns
