@@ -26,14 +26,14 @@ def precision_on(device: torch.device, is_large: bool, precision: Precision) -> 
     # Tokens per second as multiples of float32's, with one sentence and in batches of 64: docs/internals/engine.md.
     # Only processors that were measured have numbers; where one is missing, the small size's is used.
     measured: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
-        ("bf16", False): {"bf16": (1.2, 1.5), "int8": (0.9, 1.6)},
-        ("bf16", True): {"bf16": (1.8, 1.8), "int8": (3.4, 2.7)},
-        ("vnni", False): {"bf16": (0.9, 0.5), "int8": (0.9, 1.6)},
-        ("vnni", True): {"bf16": (1.1, 0.5), "int8": (3.4, 2.7)},
-        ("avx512", False): {"bf16": (1.0, 0.5), "int8": (1.2, 1.3)},
-        ("avx512", True): {"bf16": (1.0, 0.5), "int8": (3.2, 1.3)},
-        ("avx2", False): {"bf16": (0.6, 0.2), "int8": (1.1, 1.3)},
-        ("avx2", True): {"bf16": (1.4, 0.2), "int8": (3.6, 1.7)},
+        ("bf16", False): {"bf16": (0.66, 1.55), "int8": (0.58, 1.62)},
+        ("bf16", True): {"bf16": (0.98, 2.62), "int8": (1.15, 2.60)},
+        ("vnni", False): {"bf16": (0.5, 0.5), "int8": (0.44, 1.6)},
+        ("vnni", True): {"bf16": (0.7, 0.5), "int8": (2.1, 2.7)},
+        ("avx512", False): {"bf16": (0.6, 0.5), "int8": (0.52, 1.3)},
+        ("avx512", True): {"bf16": (0.6, 0.5), "int8": (2.0, 1.3)},
+        ("avx2", False): {"bf16": (0.4, 0.2), "int8": (0.78, 1.3)},
+        ("avx2", True): {"bf16": (0.9, 0.2), "int8": (2.2, 1.7)},
         # In batches of 2,048 and 16,384 words.
         ("gpu", False): {"bf16": (0.97, 1.45)},
         ("gpu", True): {"bf16": (1.87, 3.12)},
