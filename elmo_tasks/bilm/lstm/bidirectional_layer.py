@@ -260,23 +260,9 @@ def _backward(
     )
     for span in reversed(spans):
         d_products, hidden = all_d_products[:, : span.n_rows], all_hidden[:, : span.n_rows]
-
-        def parts(of_words: torch.Tensor, sizes: list[int] = span.sizes) -> Sequence[torch.Tensor]:
-            return torch.split(of_words, sizes, 1)
-
-        steps = map(
-            _StepBack,
-            parts(gates[:, span.rows]),
-            parts(memories[:, span.rows]),
-            memories_before[span.steps],
-            parts(outputs[:, span.rows]),
-            parts(d_outputs[:, span.rows]),
-            d_outputs_before[span.steps],
-            parts(d_inputs[:, span.rows]),
-            parts(d_products),
-            parts(hidden),
-        )
-        for step in reversed(list(steps)):
+        of_words = gates, memories, outputs, d_outputs, d_inputs
+        parts = (*(tensor[:, span.rows] for tensor in of_words), d_products, hidden)
+        for step in reversed(_steps_back(span, memories_before, d_outputs_before, *parts)):
             if clips.output is not None:
                 # The derivative of the clip, in one pass.
                 bounds = -clips.output, clips.output
@@ -292,6 +278,20 @@ def _backward(
         _add_product(d_projection, hidden.transpose(1, 2), d_outputs[:, span.rows])
         d_bias += d_products.sum(1, dtype=d_bias.dtype)
     return d_inputs, d_kernel, d_bias, d_projection
+
+
+def _steps_back(
+    span: "_Span",
+    memories_before: list[torch.Tensor],
+    d_outputs_before: list[torch.Tensor],
+    *of_span: torch.Tensor,
+) -> list[_StepBack]:
+    """The steps of a span, from lists for all steps, and from the other parts of `_StepBack` for its words in order."""
+    gates, memory, output, d_output, d_input, d_products, hidden = (
+        torch.split(tensor, span.sizes, 1) for tensor in of_span
+    )
+    before, d_before = memories_before[span.steps], d_outputs_before[span.steps]
+    return list(map(_StepBack, gates, memory, before, output, d_output, d_before, d_input, d_products, hidden))
 
 
 class _JoinedBack:
