@@ -41,7 +41,7 @@ def answers(task: str, data: Path, precision: Any) -> tuple[list[Any], float, fl
     start = time.process_time()
     for first in range(0, len(instances), BATCH):
         for output in model.forward_on_instances(instances[first : first + BATCH]):
-            found.append(output[next(key for key in ANSWERS if key in output)])
+            found.append(repr(output[next(key for key in ANSWERS if key in output)]))
     return found, 100 * model.get_metrics()[metric], time.process_time() - start
 
 
