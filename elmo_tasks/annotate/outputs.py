@@ -227,10 +227,12 @@ def _write_conllu(found: Annotations, path: Path) -> None:
                 file.writelines(f"{line}\n" for line in lines)
                 about = {}
                 for number, word in enumerate(words, start=1):
-                    of_word = {name: of_task[word.i] for name, of_task in tags.items()}
-                    columns = {key: tag for columns in of_word.values() for key, tag in columns.items()}
+                    of_word = {name: of_words[word.i] for name, of_words in tags.items()}
+                    columns: dict[str, str] = {}
+                    for of_task in of_word.values():
+                        columns |= of_task
                     end = word.idx + len(word)
-                    misc = [f"{name}={columns['tag']}" for name, columns in of_word.items() if "tag" in columns]
+                    misc = [f"{name}={of_task['tag']}" for name, of_task in of_word.items() if "tag" in of_task]
                     misc += [f"start_char={word.idx}", f"end_char={end}"]
                     misc += ["SpaceAfter=No"] if doc.text[end : end + 1].strip() else []
                     tagged = [columns.get("upos", "_"), columns.get("xpos", "_")]
@@ -276,7 +278,7 @@ class _Brat:
         if self._has_chains:
             relations.append("coreference Arg1:mention, Arg2:mention, <REL-TYPE>:symmetric-transitive")
         sections = {"entities": sorted(self._marks), "relations": relations, "events": [], "attributes": []}
-        return "".join(f"{line}\n" for title, rows in sections.items() for line in (f"[{title}]", *rows))
+        return "".join("\n".join([f"[{title}]", *rows, ""]) for title, rows in sections.items())
 
 
 def _brat_place(text: str, place: Any) -> str:

@@ -122,8 +122,10 @@ class CorefPredictor(SentencePredictor):
 
 def _short(sentences: list[list[Word]]) -> list[list[Token]]:
     """Sentences in pieces, because they are padded to the longest."""
-    parts = ((words, part) for words in sentences for part in pieces([word.text for word in words]))
-    return [as_tokens(words[part.start : part.stop]) for words, part in parts]
+    short: list[list[Token]] = []
+    for words in sentences:
+        short += [as_tokens(words[part.start : part.stop]) for part in pieces([word.text for word in words])]
+    return short
 
 
 class _Mention(NamedTuple):

@@ -95,7 +95,7 @@ class JsonLinesPredictor(InterpretablePredictor):
     def results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
         """The plain results of texts, which `read` has read."""
         for some in at_once(inputs, lambda each: each):
-            outputs = iter(self._outputs([part for each in some for part in each.parts], stop))
+            outputs = iter(self._outputs(list(chain.from_iterable(each.parts for each in some)), stop))
             for texts, parts in some:
                 of_texts = list(chain.from_iterable(islice(outputs, len(parts))))
                 yield self.result(of_texts or [copy.deepcopy(self.without_words)], *texts)
