@@ -45,7 +45,7 @@ EXPECTED = """(5, 256)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_vectors_and_trained_tasks_need_nothing_of_posix(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     process = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)

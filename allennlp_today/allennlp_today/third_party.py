@@ -134,6 +134,15 @@ def open_local_files_without_a_cache(file_utils: Module) -> None:
         return original(url_or_filename, cache_dir, extract_archive, force_extract)
 
 
+@after_import("allennlp.data.vocabulary")
+def read_vocabularies_without_a_warning(vocabulary: Module) -> None:
+    """
+    Symptom: a model in a folder that is read-only warns `Lacking permissions required to obtain lock`.
+    Cause: AllenNLP locks the folder of a vocabulary to read it, with a file in the folder. It may be missing.
+    """
+    warnings.filterwarnings("ignore", "Lacking permissions required to obtain lock", UserWarning)
+
+
 @after_import("allennlp.common.util")
 def name_missing_spacy_models(util: Module) -> None:
     """
@@ -194,13 +203,16 @@ def find_trainer_in_its_old_module(trainer: Module) -> None:
 def accept_lazy_readers(dataset_reader: Module) -> None:
     """
     Symptom: a reader of a project for AllenNLP 1 raises `unexpected keyword argument 'lazy'`, or reads no instances.
-    Cause: AllenNLP 2 removed the first argument of `DatasetReader`. Its data loaders have `max_instances_in_memory`.
+    Cause: AllenNLP 2 removed the first two arguments of `DatasetReader`, `lazy` and `cache_directory`. Its data loaders
+    have `max_instances_in_memory`.
     """
 
     @replaces(dataset_reader.DatasetReader, "__init__")
-    def initialize(original: Callable[..., None], self: Any, *args: Any, lazy: bool = False, **kwargs: Any) -> None:
+    def initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
         # What is first now is a number or None.
-        original(self, *args[isinstance(next(iter(args), None), bool) :], **kwargs)
+        is_old = isinstance(next(iter(args), None), bool)
+        current = {name: value for name, value in kwargs.items() if name not in ("lazy", "cache_directory")}
+        original(self, *args[2 if is_old else 0 :], **current)
 
 
 @after_import("allennlp.common.util")
