@@ -41,11 +41,11 @@ def set_groups(doc: Doc, attribute: str, prefix: str, groups: Sequence[tuple[Any
         owner._.set(attribute, [(start - first, end - first, label) for start, end, label in absolute])
 
 
-def groups_in(doc: Doc, attribute: str) -> Iterator[tuple[Span, list[Span]]]:
-    """The heads and spans that a document has in an attribute, in the order of the text."""
+def groups_in(doc: Doc, attribute: str, label: str = "") -> Iterator[tuple[Span, list[Span]]]:
+    """The heads, with a label, and the spans that a document has in an attribute, in the order of the text."""
     user_data: dict[Any, Any] = doc.user_data
     for start, end in sorted(key[2:] for key in user_data if key[1:2] == (attribute,)):
-        yield tokens_at(doc, start, end), _spans(doc, start, user_data["._.", attribute, start, end])
+        yield tokens_at(doc, start, end, label), _spans(doc, start, user_data["._.", attribute, start, end])
 
 
 def tokens_at(doc: Doc, start: int, end: int, label: str = "") -> Span:

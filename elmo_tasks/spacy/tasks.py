@@ -232,7 +232,7 @@ class CorefComponent(_OfKind):
 
 
 def _predicates(doc: Doc) -> list[Predicate]:
-    return [Predicate(verb, roles) for verb, roles in groups_in(doc, Roles.attribute)]
+    return [Predicate(verb, roles) for verb, roles in groups_in(doc, Roles.attribute, "V")]
 
 
 def _chains(doc: Doc) -> list[list[Span]]:
