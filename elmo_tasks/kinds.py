@@ -239,12 +239,11 @@ class Words(Places):
         return tags
 
     def set_in(self, doc: "Doc", result: Any) -> None:
-        tagged = iter(result)
-        for token in doc:
-            word = {"label": "SPACE", "xpos": "_SP"} if token.is_space else next(tagged)
-            token.tag_ = word.get("xpos", word["label"])
-            if _is_universal(word["label"]):
-                token.pos_ = word["label"]
+        tags = self.tags([(token.idx, token.idx + len(token)) for token in doc], result)
+        for token, tag in zip(doc, tags, strict=True):
+            token.tag_ = "_SP" if token.is_space else tag["xpos"]
+            if token.is_space or tag["upos"] != "_":
+                token.pos_ = "SPACE" if token.is_space else tag["upos"]
 
 
 class Roles(Places):

@@ -208,7 +208,8 @@ def _write_columns(found: Annotations, path: Path) -> None:
             tags.sort(key=lambda of_words: "tag" in next(iter(of_words), {}))
             for words in _sentences(doc):
                 for word in words:
-                    columns = (next(iter(of_task[word.i].values())) for of_task in tags)
+                    # A part of speech: the universal one, or that of the treebank.
+                    columns = (next((tag for tag in of_task[word.i].values() if tag != "_"), "_") for of_task in tags)
                     file.write("\t".join([word.text, *columns]) + "\n")
                 file.write("\n")
 
@@ -228,11 +229,10 @@ def _write_conllu(found: Annotations, path: Path) -> None:
                 about = {}
                 for number, word in enumerate(words, start=1):
                     of_word = {name: of_words[word.i] for name, of_words in tags.items()}
-                    columns: dict[str, str] = {}
-                    for of_task in of_word.values():
-                        columns |= of_task
+                    tagger = next((name for name, of_task in of_word.items() if "xpos" in of_task), None)
+                    columns = of_word.pop(tagger, {})
                     end = word.idx + len(word)
-                    misc = [f"{name}={of_task['tag']}" for name, of_task in of_word.items() if "tag" in of_task]
+                    misc = [f"{name}={of_task.get('tag', of_task.get('xpos'))}" for name, of_task in of_word.items()]
                     misc += [f"start_char={word.idx}", f"end_char={end}"]
                     misc += ["SpaceAfter=No"] if doc.text[end : end + 1].strip() else []
                     tagged = [columns.get("upos", "_"), columns.get("xpos", "_")]
