@@ -72,7 +72,8 @@ class SentenceLstms:
         for each_product in input_sides:
             outputs, state = self._run(_unscaled(each_product), state)
             parts.append(outputs)
-        return torch.cat(parts).squeeze(2).transpose(0, 1)
+        # Contiguous, because dropout draws its random numbers in the order of the memory.
+        return torch.cat(parts).squeeze(2).transpose(0, 1).contiguous()
 
     def _run(
         self, products: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor] | None
