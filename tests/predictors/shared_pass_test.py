@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -23,8 +24,8 @@ N_SENTENCES = 4
 @pytest.fixture
 def computed(monkeypatch) -> Iterator[list[int]]:
     """The numbers of sentences that biLMs have computed for stores."""
-    # The biLM of an earlier test has their layers until it is collected.
-    gc.collect()
+    # A model that other tests still have keeps the layers of these texts.
+    monkeypatch.setattr("elmo_tasks.bilm.layer_cache._SHARED", WeakValueDictionary())
     numbers: list[int] = []
     forward = Bilm.forward
 

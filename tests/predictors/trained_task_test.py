@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from joblib import Parallel, delayed
 
@@ -206,7 +205,7 @@ class TestLongSentences:
         seen = []
         monkeypatch.setattr(trained["srl"].predictor, "result", lambda outputs, text: seen.extend(outputs))
         trained["srl"](" ".join(["she beat René"] * 100))
-        assert {len(output["tags"]) for output in seen} == {96, 12}
+        assert {len(output["words"]) for output in seen} == {96, 12}
 
     def test_a_prediction_has_all_words_and_the_pieces(self, trained):
         words = ["she", "beat", ","] * 100
@@ -282,12 +281,15 @@ class TestOptions:
 
 def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):
     texts = [TEXT, "Ann sings .", "", "Bob met Tom ."]
-    expected, forward = rounded(trained["ner"](texts)), Model.forward_on_instances
+    expected, model, sizes = rounded(trained["ner"](texts)), trained["ner"].predictor._model, []
+    decode = model.make_output_human_readable
 
-    def limited(model, instances):
-        if len(instances) > 1:
+    def limited(output):
+        sizes.append(len(output["words"]))
+        if sizes[-1] > 1:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return forward(model, instances)
+        return decode(output)
 
-    monkeypatch.setattr(Model, "forward_on_instances", limited)
+    monkeypatch.setattr(model, "make_output_human_readable", limited)
     assert rounded(trained["ner"](texts)) == expected
+    assert max(sizes) > 1

@@ -23,6 +23,8 @@ def defaults(function: Callable[..., Any]) -> dict[str, Any]:
 
 OPTIONS = defaults(Elmo.from_pretrained) | defaults(Elmo.embed_iter)
 IN_PYTHON = {"layer_cache", "output", "progress"}
+# The columns and files of a corpus.
+OF_CORPUS = {"text_column", "id_column", "keep", "glob", "input_format"}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,7 @@ IN_PYTHON = {"layer_cache", "output", "progress"}
         # For spans and documents; tokens keep theirs. The pipeline has the tokenizer.
         (ElmoComponent, {"pool": "mean"}, {*IN_PYTHON, "tokenizer"}, {"nlp", "name", "similarity", "save_weights"}),
         # A line of a file is split at white space by default.
-        (EmbedOptions, {}, {*IN_PYTHON, "tokenizer"}, {"dtype", "input_format", "part_lines", "tokenize"}),
+        (EmbedOptions, {}, {*IN_PYTHON, "tokenizer"}, {"dtype", "part_lines", "tokenize", *OF_CORPUS}),
         (LayerSelection, {}, {*OPTIONS} - {"layers", "weights", "gamma", "pool"}, {"n_layers"}),
     ],
 )
