@@ -25,7 +25,6 @@ from unittest import mock
 
 from allennlp_today.files import compare_checksums, unpack
 from allennlp_today.import_hooks import Module, after_import, guard, replaces
-from allennlp_today.training import warn_of_a_training
 
 __all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "reading_from", "refuse_outside"]
 
@@ -72,6 +71,9 @@ def load_archive(
     from allennlp.common.plugins import import_plugins
 
     from allennlp_today.config_error import ArchiveError
+
+    # Not above: its fixes would be registered before the guards, and an error in it would leave out the guards.
+    from allennlp_today.training import warn_of_a_training
 
     name, outer = fspath(archive_file), _LOADING.get()
     trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
