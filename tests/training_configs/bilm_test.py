@@ -4,7 +4,9 @@ import shutil
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
+from allennlp_today.harmless import check_config
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.models import BilmLanguageModel
 from tests.paths import TINY_BILM, TRAINING_CONFIGS
@@ -109,10 +111,32 @@ class TestTraining:
         for folder in (text, bilm):
             shutil.rmtree(folder)
         output = tmp_path / "evaluated.json"
-        command("evaluate", run / "model.tar.gz", dev, "--output-file", output)
+        trust = []
+        if name == "bilm_distil":
+            # This teacher is a local checkpoint, which an archive may not name.
+            with pytest.raises(SystemExit, match=r"local path.*--trust"):
+                command("evaluate", run / "model.tar.gz", dev, "--output-file", output)
+            assert not output.exists()
+            trust = ["--trust"]
+        command("evaluate", run / "model.tar.gz", dev, "--output-file", output, *trust)
         for key in ("perplexity", "forward_perplexity", "backward_perplexity", "unknown_share", "loss"):
             value = json.loads(output.read_text())[key]
             assert value == pytest.approx(metrics[f"best_validation_{key}"], rel=1e-5), key
+
+
+class TestTeacher:
+    def test_the_archive_of_the_published_config_may_be_untrusted(self, environment, tmp_path, monkeypatch):
+        """Its teacher is a name on the hub, of which only the config and the tokenizer are fetched."""
+        monkeypatch.chdir(tmp_path)
+        environment.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
+        config = evaluated(TRAINING_CONFIGS / "bilm_distil.jsonnet")
+        vocabulary = {"type": "elmo_lm"}
+        check_config({**config, "vocabulary": vocabulary}, tmp_path)
+        for part in ("dataset_reader", "model"):
+            teacher = {**config[part]["teacher"], "model_name": str(tmp_path)}
+            local = {**config, "vocabulary": vocabulary, part: {**config[part], "teacher": teacher}}
+            with pytest.raises(ConfigurationError, match=rf"local path.*{part}\.teacher"):
+                check_config(local, tmp_path)
 
 
 class TestWords:
