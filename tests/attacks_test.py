@@ -38,7 +38,7 @@ def component(path):
     nlp("a b")
 
 def annotate(path):
-    assert main(["annotate", path, "text.txt", "out.jsonl"]) == 0
+    assert main(["annotate", path, "text.txt", path + ".jsonl"]) == 0
 
 doors = {{
     "TrainedTask": trained_task,
@@ -63,6 +63,12 @@ STATES = {
     "an error while installing": ({}, "sys.modules['allennlp_today.training'] = None; import torch"),
 }
 
+INDEXER = {
+    "type": "elmo_transformer",
+    "model_name": "org/name",
+    "tokenizer_kwargs": {"trust_remote_code": True},
+}
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -73,10 +79,13 @@ def folder(tmp_path: Path) -> Path:
         f"from pathlib import Path\nPath({str(tmp_path / 'outside' / 'ran')!r}).touch()\n"
     )
     config = json.loads((CHECKOUT / "models" / "ner" / "config.json").read_text())
+    reader = config["dataset_reader"]
     attacks = {
         "link": config,
         "evil_class": {**config, "model": {"type": "evil_module.Evil"}},
-        "arguments": {**config, "extra": {"tokenizer_kwargs": {"trust_remote_code": True}}},
+        "arguments": {**config, "dataset_reader": {**reader, "token_indexers": {"x": INDEXER}}},
+        # Nothing is built from it.
+        "extra": {**config, "extra": INDEXER, "trainer": {"type": "evil_module.Evil"}},
     }
     for name, each in attacks.items():
         with tarfile.open(tmp_path / f"{name}.tar.gz", "w:gz") as tar:
@@ -103,7 +112,9 @@ DAILY = ("normal", "an error while installing")
 )
 def test_a_trained_task_is_read_as_data(folder, state):
     variables, start = STATES[state]
-    code = TASKS.format(start=start, paths=["ner", "link.tar.gz", "evil_class.tar.gz", "arguments.tar.gz"])
+    code = TASKS.format(
+        start=start, paths=["ner", "link.tar.gz", "evil_class.tar.gz", "arguments.tar.gz", "extra.tar.gz"]
+    )
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, env={**os.environ, **variables}
     )
@@ -111,7 +122,8 @@ def test_a_trained_task_is_read_as_data(folder, state):
     assert process.returncode == 0, process.stderr[-3000:]
     report = json.loads(process.stdout.splitlines()[-1])
     opened = [name for name, answer in report.items() if answer == "opened"]
-    assert opened == ([] if "error" in state else ["TrainedTask ner", "elmo_task ner", "annotate ner"]), report
+    good = [f"{door} {path}" for path in ("ner", "extra.tar.gz") for door in ("TrainedTask", "elmo_task", "annotate")]
+    assert opened == ([] if "error" in state else good), report
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])
