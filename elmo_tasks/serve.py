@@ -58,9 +58,12 @@ def settings() -> Settings:
     models = shlex.split(os.environ.get("ELMO_TASKS_SERVE") or MODELS)
     threads = _number("ELMO_TASKS_SERVE_THREADS", 2, at_least=1)
     seconds = _number("ELMO_TASKS_SERVE_SECONDS", 60.0, at_least=0.001)
-    options: Any = {name: os.environ.get(f"ELMO_TASKS_SERVE_{name.upper()}") for name in ("device", "precision")}
-    options["threshold"] = _number("ELMO_TASKS_SERVE_THRESHOLD", 0.0, at_least=0.0)
-    options["trusted"] = bool(os.environ.get("ELMO_TASKS_SERVE_TRUST"))
+    options = {
+        "device": os.environ.get("ELMO_TASKS_SERVE_DEVICE"),
+        "precision": os.environ.get("ELMO_TASKS_SERVE_PRECISION"),
+        "threshold": _number("ELMO_TASKS_SERVE_THRESHOLD", 0.0, at_least=0.0),
+        "trusted": bool(os.environ.get("ELMO_TASKS_SERVE_TRUST")),
+    }
     return Settings(models, options, int(threads), seconds)
 
 
