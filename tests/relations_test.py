@@ -21,8 +21,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With a trained model, `run`."""
     folder = tmp_path_factory.mktemp("example") / "relations"
     shutil.copytree(CHECKOUT / "examples" / "relations", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    train = ["-m", "allennlp", "train", "relations.jsonnet", "-s", "run", "--include-package", "relations"]
-    subprocess.run([sys.executable, *train], cwd=folder, check=True, capture_output=True)
+    train = ["-m", "allennlp", "train", "examples/relations/relations.jsonnet", "-s", str(folder / "run")]
+    train += ["--include-package", "relations"]
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    subprocess.run([sys.executable, *train], cwd=CHECKOUT, env=environment, check=True, capture_output=True)
     return folder
 
 

@@ -157,4 +157,4 @@ def check_command(words: list[str], line: str) -> None:
         files = [word for word in words if word.endswith(".txt")]
         assert all((CHECKOUT / file).is_file() for file in files), line
     else:
-        assert words[0] in {".", "curl", "cd", "export", "uvicorn"}, line
+        assert words[0] in {".", "curl", "cd", "export", "uvicorn", *_BASH}, line
