@@ -1,4 +1,4 @@
-"""Writes what trained tasks find in a corpus: `documents` reads it, `job` runs the tasks, `outputs` are its files."""
+"""Writes what trained tasks find in a corpus: `job` runs the tasks, `outputs` writes the files."""
 
 from elmo_tasks.annotate.job import DESCRIPTION, add_arguments, annotate, annotate_file
 
