@@ -230,7 +230,7 @@ def _write_conllu(found: Annotations, path: Path) -> None:
                 for number, word in enumerate(words, start=1):
                     of_word = {name: of_words[word.i] for name, of_words in tags.items()}
                     tagger = next((name for name, of_task in of_word.items() if "xpos" in of_task), None)
-                    columns = of_word.pop(tagger, {})
+                    columns = {} if tagger is None else of_word.pop(tagger)
                     end = word.idx + len(word)
                     misc = [f"{name}={of_task.get('tag', of_task.get('xpos'))}" for name, of_task in of_word.items()]
                     misc += [f"start_char={word.idx}", f"end_char={end}"]
