@@ -52,6 +52,8 @@ def compute_by_length(
     The indices of each of `batches_by_length`, and what `compute` returns for them. A batch that does not fit in the
     memory of a GPU is halved and computed again. `option` is the user's name for `batch_tokens`.
     """
+    if batch_tokens < 1:
+        raise ValueError(f"expected at least 1 for {option}, got {batch_tokens}")
     batches = deque(batches_by_length(sentences, batch_tokens))
     while batches:
         rows = batches.popleft()

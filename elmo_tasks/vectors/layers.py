@@ -33,6 +33,9 @@ class LayerSelection:
         if self.weights is not None and (self.layers != "mix" or len(self.weights) != self.n_layers):
             found = f"{len(self.weights)} with layers={self.layers!r}"
             raise ValueError(f"expected {self.n_layers} weights with layers='mix', got {found}")
+        factors = [float(factor) for factor in (self.gamma, *(() if self.weights is None else self.weights))]
+        if not np.isfinite(factors).all():
+            raise ValueError(f"expected finite numbers for gamma and weights, got {factors}")
 
     def __call__(self, output: BilmOutput) -> torch.Tensor:
         """
