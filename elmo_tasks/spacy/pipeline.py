@@ -23,6 +23,9 @@ from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 __all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "sentences_in", "with_white_space"]
 
+# The name of the model in the config, when it was saved.
+_NAME = "name.json"
+
 loading = threading.RLock()
 """Held while a component loads its model, so threads that share a pipeline load it once."""
 
@@ -47,11 +50,18 @@ class FilesAsBytes:
             raise ValueError(f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models")
         return model
 
-    def saved(self, path: str | Path) -> Path:
-        """A folder that this part has written."""
-        if not Path(path).is_dir():
-            raise ValueError(f"expected the folder of a saved component, got none: {path}")
-        return Path(path)
+    def write_name(self, folder: Path, model: str) -> None:
+        """Writes the model's name in the config next to the model, for `saved`."""
+        srsly.write_json(folder / _NAME, model)
+
+    def saved(self, folder: Path, model: str) -> Path:
+        """A folder with the model that this part has written, if the config still names the same one."""
+        if not folder.is_dir():
+            raise ValueError(f"expected the folder of a saved component, got none: {folder}")
+        if (file := folder / _NAME).is_file() and (name := srsly.read_json(file)) != model:
+            found = f"got {model!r:.200} in the config: `nlp.replace_pipe` takes other models"
+            raise ValueError(f"expected the model that was saved, {name!r:.200}, {found}")
+        return folder
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         with TemporaryDirectory() as name:
@@ -103,11 +113,12 @@ class PipelineBilm(FilesAsBytes):
             folder = Path(path)
             folder.mkdir(parents=True, exist_ok=True)
             self.elmo.bilm.save(folder / "options.json", folder / "weights.hdf5")
+            self.write_name(folder, self.bilm)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         self.is_from_file = True
         if self.save_weights:
-            self._elmo = self._load(self.saved(path))
+            self._elmo = self._load(self.saved(Path(path), self.bilm))
         return self
 
 

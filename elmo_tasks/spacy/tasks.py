@@ -161,11 +161,12 @@ class TaskComponent(FilesAsBytes, Pipe):
         target = Path(path).resolve() / "model"
         if self.save_weights and self.task.path.resolve() != target:
             self.task.save(target, force=True)
+            self.write_name(target, self.model)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         self.is_from_file = True
         if self.save_weights:
-            self._task = self._load(self.saved(Path(path) / "model"))
+            self._task = self._load(self.saved(Path(path) / "model", self.model))
         return self
 
 

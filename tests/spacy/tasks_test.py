@@ -25,7 +25,7 @@ from elmo_tasks.kinds import Names
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.spacy.tasks import Predicate
 from elmo_tasks.text import Word
-from tests.paths import CHECKOUT
+from tests.paths import CHECKOUT, TINY_BILM
 
 TASKS = ("ner", "srl", "coref", "sst", "pos")
 # White space, two sentences, and a text without a word.
@@ -327,6 +327,14 @@ class TestFiles:
             "elmo_ner",
             *list(nlp.pipe_names)[2:],
         ]
+
+    @pytest.mark.parametrize(("name", "key"), [("elmo_sst", "model"), ("elmo", "bilm")])
+    def test_a_config_cannot_name_a_different_model(self, archives, tmp_path, name, key):
+        nlp = spacy.blank("en")
+        nlp.add_pipe(name, config={key: str({"elmo_sst": archives["sst"], "elmo": TINY_BILM}[name])})
+        nlp.to_disk(tmp_path / "saved")
+        with pytest.raises(ValueError, match="expected the model that was saved"):
+            spacy.load(tmp_path / "saved", config={"components": {name: {key: "small-open"}}})
 
     def test_only_the_name_is_saved_if_it_should(self, archives, tmp_path):
         nlp = pipeline(archives, ["sst"], save_weights=False)
