@@ -135,6 +135,7 @@ CONFIGS: dict[str, Any] = {
     "alternative": model(type="bcn", output_layer={"input_dim": 1, "activations": [{"type": "evil_module.Evil"}]}),
     "argument_of_python": encoder(type="pass_through", input_dim=2, self="x"),
     "argument_of_nothing": encoder(type="pass_through", input_dim=2, x="x"),
+    "old_argument": {**CONFIG, "dataset_reader": {"type": "conll2003", "coding_scheme": PASSWORDS}},
     "name_in_a_list": encoder(type=["pass_through"], input_dim=2),
     "no_name": encoder(type=None, input_dim=2),
     "no_dictionary": {**CONFIG, "model": [MODEL]},

@@ -41,7 +41,7 @@ class TestLists:
     def test_each_listed_class_exists(self):
         registry: dict[str, Any] = {base.__name__: names for base, names in Registrable._registry.items()}
         for table in harmless_classes():
-            for base in table.keys() - {"arguments", "refused", "FromParams"}:
+            for base in table.keys() - {"arguments", "old_arguments", "refused", "FromParams"}:
                 assert table[base].keys() <= registry[base].keys()
 
     def test_no_listed_class_builds_itself(self):
@@ -91,3 +91,15 @@ class TestCheckConfig:
         check_config({**CONFIG, "dataset_reader": reader}, tmp_path)
         with pytest.raises(ConfigurationError, match=r"file in the archive.*dataset_reader\.serialization_dir"):
             check_config({**CONFIG, "dataset_reader": reader}, tmp_path / "y")
+
+
+def test_arguments_of_earlier_versions_are_accepted(tmp_path):
+    """AllenNLP's published configs have them, such as those of ner-elmo and bidaf."""
+    for reader in (
+        {"type": "conll2003", "coding_scheme": "BIOUL"},
+        {"type": "conll2000", "coding_scheme": "BIOUL"},
+        {"type": "squad", "skip_invalid_examples": True},
+    ):
+        check_config({"dataset_reader": reader}, tmp_path)
+    with pytest.raises(ConfigurationError, match="coding_scheme"):
+        check_config({"dataset_reader": {"type": "conll2003", "coding_scheme": "/etc/passwd"}}, tmp_path)
