@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import wraps
@@ -27,11 +26,8 @@ GUARDS: list[Callable[..., object]] = []
 REPLACED: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 """Functions of AllenNLP, each with ours, which takes it as its first argument."""
 
-_OLD_NAME = "ELMO_TASKS_WITHOUT_FIXES"
-WITHOUT = set(filter(None, os.environ.get("ALLENNLP_TODAY_WITHOUT", os.environ.get(_OLD_NAME, "")).split(",")))
+WITHOUT = set(filter(None, os.environ.get("ALLENNLP_TODAY_WITHOUT", "").split(",")))
 """Names of fixes that are switched off."""
-if _OLD_NAME in os.environ:
-    warnings.warn(f"{_OLD_NAME} is now ALLENNLP_TODAY_WITHOUT: the next release ignores it", FutureWarning, 2)
 
 
 def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:

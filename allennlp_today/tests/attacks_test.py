@@ -300,7 +300,6 @@ STATES: dict[str, tuple[dict[str, str], str]] = {
     "normal": ({}, "import torch"),
     "guards switched off": ({"ALLENNLP_TODAY_WITHOUT": GUARDS}, "import torch"),
     "fixes of the start switched off": ({"ALLENNLP_TODAY_WITHOUT": STARTUP}, "import torch"),
-    "the old variable": ({"ELMO_TASKS_WITHOUT_FIXES": GUARDS}, "import torch"),
     "no extension of torch": ({"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, "import allennlp_today"),
     "pickles allowed": ({"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}, "import torch"),
     "an error while installing": (
