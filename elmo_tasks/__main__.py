@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from elmo_tasks.arguments import add_device, add_trained_tasks, use_packages
 from elmo_tasks.shipped import TRAINING_CONFIGS
 from elmo_tasks.version import __version__
 
@@ -19,7 +20,6 @@ __all__ = ["main"]
 
 # The exit statuses that a shell reports for a process killed by SIGINT or SIGPIPE.
 _INTERRUPTED, _UNREAD = 130, 141
-_PACKAGES = "ELMO_TASKS_PACKAGES"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,9 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
     try:
         parsed = _parser().parse_args(arguments)
-        if packages := getattr(parsed, "include_package", []):
-            # Read by `TrainedTask`, also in other processes.
-            os.environ[_PACKAGES] = ",".join([os.environ.get(_PACKAGES, ""), *packages]).strip(",")
+        use_packages(parsed)
         status: int | None = parsed.func(parsed)
         sys.stdout.flush()
         return status or 0
@@ -52,7 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
     from elmo_tasks import annotate, embed, package
-    from elmo_tasks.jobs import add_device, add_precision
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
@@ -70,11 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     service.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: all (default: 127.0.0.1)")
     service.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
     service.add_argument("--workers", type=int, default=1, help="processes, each with all models (default: 1)")
-    service.add_argument("--include-package", action="append", default=[], help="package with your own classes")
-    service.add_argument("--trust", action="store_true", help="the models may name any class or file")
     add_device(service)
-    add_precision(service)
-    service.add_argument("--threshold", type=float, help="the lowest probability of a name (default: 0)")
+    add_trained_tasks(service)
     service.set_defaults(func=_serve)
     description = "Download published biLMs, so they load without a network later."
     download = commands.add_parser("download", help=description, description=description)
@@ -94,7 +88,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("serve"):
         import uvicorn
     # Worker processes read them, too.
-    trust = "1" if arguments.trust or arguments.include_package else ""
+    trust = "1" if arguments.trust else ""
     given = {"_DEVICE": arguments.device, "_PRECISION": arguments.precision, "_THRESHOLD": arguments.threshold}
     for name, value in {"": shlex.join(arguments.model), "_TRUST": trust, **given}.items():
         if value:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from elmo_tasks.arguments import add_precision, at_least_one, layer
 from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, column_names, in_column, parquet_type
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, at_least_one, ending_of
+from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.shipped import DEFAULT_BILM
 from elmo_tasks.text import in_nfc, words_of_text
@@ -47,10 +48,6 @@ class _Line(NamedTuple):
     kept: dict[str, Any]
 
 
-def _layers(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
-
-
 @dataclass(frozen=True)
 class EmbedOptions:
     """
@@ -79,13 +76,12 @@ class EmbedOptions:
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "bilm": {"help": "name, or folder with options.json and weights.hdf5"},
-    "layers": {"type": _layers, "help": "mix, all, top, or a number"},
+    "layers": {"type": layer, "help": "mix, all, top, or a number"},
     "weights": {"type": float, "nargs": "+", "help": "one per layer of the mix, before the softmax; default: all 0"},
     "gamma": {"type": float, "help": "factor of the vectors"},
     "pool": {"choices": ["mean", "max", "first-last"], "help": "write one vector per sentence instead of per word"},
     "tokenize": {"help": "letters (of lines or FASTA), or spaCy's rules for en, de, ...; default: whitespace"},
     "dtype": {"choices": ["float32", "float16"], "help": "type of the numbers in the output"},
-    "precision": {"choices": ["float32", "bf16", "int8", "auto"], "help": "of the biLM's products; default: float32"},
     "batch_tokens": {"type": at_least_one, "help": "words per batch; default: 4096, on a GPU 16384"},
     "part_lines": {
         "type": at_least_one,
@@ -301,6 +297,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("output", help="to write: .h5 or .hdf5, .parquet, or a name that ends with / for a folder of Parquet files")
     for name, of_argument in _ARGUMENTS.items():
         add(f"--{name.replace('_', '-')}", default=getattr(EmbedOptions, name), **of_argument)
+    add_precision(parser, EmbedOptions.precision)
     add_corpus_arguments(parser, text_column=EmbedOptions.text_column)
     add_job_arguments(parser)
 

@@ -23,6 +23,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
+from elmo_tasks.arguments import add_device, at_least_one
 from elmo_tasks.extras import needs
 from elmo_tasks.files.atomic_files import (
     atomic_file,
@@ -36,9 +37,7 @@ from elmo_tasks.files.atomic_files import (
 )
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["FileOutput", "FolderOutput", "Job", "Part", "PartsOutput", "add_arguments", "add_device", "add_precision"]
-__all__ += ["at_least_one"]
-__all__ += ["ending_of", "is_joined"]
+__all__ = ["FileOutput", "FolderOutput", "Job", "Part", "PartsOutput", "add_arguments", "ending_of", "is_joined"]
 
 logger = logging.getLogger(__name__)
 
@@ -56,17 +55,6 @@ class Part(NamedTuple, Generic[Item]):
     file: Path
     first: int
     items: list[Item]
-
-
-class _TooFew(argparse.ArgumentTypeError, ValueError):
-    """Printed by argparse as it is, and an error in Python."""
-
-
-def at_least_one(count: str | int) -> int:
-    """A count from Python or from a command line."""
-    if int(count) < 1:
-        raise _TooFew(f"expected at least 1, got {count}")
-    return int(count)
 
 
 def ending_of(output: str | os.PathLike[str], source: Path, endings: Sequence[str], *, force: bool) -> str:
@@ -325,17 +313,6 @@ def _written_on_ray(
             done, running = ray.wait(running)
             yield from ray.get(done)
     yield from ray.get(running)
-
-
-def add_precision(parser: argparse.ArgumentParser) -> None:
-    # Not from `Bilm`, because torch would be imported for `--help`.
-    choices = ("float32", "auto", "bf16", "int8")
-    explained = "of the biLM's products; auto: the fastest (default: float32)"
-    parser.add_argument("--precision", choices=choices, help=explained)
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

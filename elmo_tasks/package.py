@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from elmo_tasks.arguments import add_trust
 from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.trained_models import MODEL_GROUP, licence_of, wheel_name
 from elmo_tasks.version import __version__
@@ -94,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("model", help="a name, an archive, or the folder of a run, as in TrainedTask")
     add("folder", type=Path, help="where the wheel is written")
     add("--name", help="what TrainedTask calls it (default: the model's own name)")
-    add("--trust", action="store_true", help="the model may name any class or file")
+    add_trust(parser)
     add("--version", default=__version__, help="the version of the wheel (default: %(default)s)")
 
 

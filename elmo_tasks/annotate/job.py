@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.arguments import add_trained_tasks, at_least_one
 from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, column_names
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, add_precision, at_least_one, ending_of
+from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 
 if TYPE_CHECKING:
@@ -167,19 +168,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("output", help=f"a name that ends with {', '.join(OUTPUTS)} (a folder for brat)")
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
     add_corpus_arguments(parser)
-    add("--include-package", action="append", default=[], metavar="PACKAGE", help="with classes of your own tasks")
-    add("--trust", action="store_true", help="the models may name any class or file, as with --include-package")
     part_texts = "texts per part; an interrupted job loses only the parts in progress (default: 200)"
     add("--part-texts", type=at_least_one, default=200, help=part_texts)
-    add("--threshold", type=float, default=0.0, help="the lowest probability of a name (default: 0)")
-    add_precision(parser)
+    add_trained_tasks(parser)
     add_job_arguments(parser)
 
 
 def annotate(arguments: argparse.Namespace) -> None:
     names = annotate_file.__kwdefaults__ or ()
     options = {name: value for name, value in vars(arguments).items() if name in names}
-    options["trusted"] = arguments.trust or bool(arguments.include_package)
+    options["trusted"] = arguments.trust
     n_texts = annotate_file(arguments.task, arguments.corpus, arguments.output, **options)
     output = Path(arguments.output)
     n_bytes = sum(file.stat().st_size for file in (output.rglob("*") if output.is_dir() else [output]))

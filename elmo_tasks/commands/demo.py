@@ -10,9 +10,9 @@ from allennlp.commands.subcommand import Subcommand
 
 from allennlp_today.archives import add_trust, is_trusted
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
+from elmo_tasks.arguments import add_device, add_precision
 from elmo_tasks.configs import config_variables
 from elmo_tasks.extras import needs
-from elmo_tasks.jobs import add_device, add_precision
 from elmo_tasks.shipped import FIXTURES, MODELS
 from elmo_tasks.vectors.elmo import Elmo
 

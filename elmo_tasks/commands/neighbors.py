@@ -10,9 +10,9 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
 from elmo_tasks.analysis.neighbors import Neighbor, Query
+from elmo_tasks.arguments import add_device, at_least_one, layer
 from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
-from elmo_tasks.jobs import add_device, at_least_one
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -29,13 +29,13 @@ class Neighbors(Subcommand):
         index = commands.add_parser("index", help="embed a text; the same command resumes after an interruption")
         index.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         index.add_argument("folder", type=Path, help="new folder of the index")
-        index.add_argument("--layers", nargs="+", type=_layer, default=["top"], help="top (default), mix or numbers")
+        index.add_argument("--layers", nargs="+", type=layer, default=["top"], help="top (default), mix or numbers")
         index.set_defaults(func=_index)
         query = commands.add_parser("query", help="print the neighbours as JSON, one line per query")
         query.add_argument("folder", type=Path, help="folder of the index")
         query.add_argument("sentence", help="such as 'They went to the [river] .', with one word in brackets; -: stdin")
         query.add_argument("-k", type=at_least_one, default=10, help="how many neighbours (default: 10)")
-        query.add_argument("--layer", type=_layer, help="layer of the index (default: the last one)")
+        query.add_argument("--layer", type=layer, help="layer of the index (default: the last one)")
         query.add_argument("--same-word", action="store_true", help="only other occurrences of the word")
         query.add_argument("--glove", type=Path, help="add the neighbours of the static vectors in this file")
         query.set_defaults(func=_query)
@@ -43,10 +43,6 @@ class Neighbors(Subcommand):
             each.add_argument("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
             add_device(each)
         return subparser
-
-
-def _layer(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
 
 
 def _index(arguments: argparse.Namespace) -> None:

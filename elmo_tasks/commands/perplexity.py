@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain, islice, tee
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import Any, TextIO
 
 from allennlp.commands.subcommand import Subcommand
 from tqdm import tqdm
 
 from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.bilm.kernels.precision import Precision
+from elmo_tasks.arguments import add_device, add_precision
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
-from elmo_tasks.jobs import add_device
 
 __all__ = ["PerplexityOfText"]
 
@@ -29,8 +28,7 @@ class PerplexityOfText(Subcommand):
         subparser.add_argument("bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt")
         subparser.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
         subparser.add_argument("--output-file", type=Path, help="write the log-likelihoods (nats) as JSON lines")
-        precisions = get_args(Precision)
-        subparser.add_argument("--precision", choices=precisions, default="float32", help="of the matrix products")
+        add_precision(subparser, "float32")
         subparser.add_argument("--tokenize", choices=["letters"], help="split lines or FASTA into letters")
         add_device(subparser)
         subparser.set_defaults(func=_print_perplexity)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.jobs import at_least_one
+from elmo_tasks.arguments import at_least_one
 from elmo_tasks.replication.paper import TABLES, TASKS
 
 if TYPE_CHECKING:

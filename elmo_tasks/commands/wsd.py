@@ -8,9 +8,9 @@ from tabulate import tabulate
 
 from elmo_tasks.analysis.word_senses import WordSenses, first_senses_of_wordnet, scores_of
 from elmo_tasks.analysis.wsd_corpus import WsdCorpus
+from elmo_tasks.arguments import add_device
 from elmo_tasks.configs import config_variables
 from elmo_tasks.files.json_files import write_json
-from elmo_tasks.jobs import add_device
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["DisambiguateWords"]

@@ -20,6 +20,7 @@ from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from allennlp_today import load_archive
+from elmo_tasks.arguments import PACKAGES
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.kinds import table
@@ -49,8 +50,6 @@ print(task({texts}))
 ```
 """
 
-# Packages with classes of one's own, for every program that uses a trained task.
-_PACKAGES = "ELMO_TASKS_PACKAGES"
 # Shorter lists get no progress bar.
 _MANY = 32
 
@@ -113,7 +112,7 @@ class TrainedTask:
             archive = load_archive(str(self.path), cuda_device=device_number, trusted=trusted)
         except ConfigurationError as error:
             if "registered" in str(error):
-                error.message += f" For your own classes, set {_PACKAGES} (--include-package) to their package."
+                error.message += f" For your own classes, set {PACKAGES} (--include-package) to their package."
             raise
         # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.
         archive.model.float()
@@ -295,7 +294,7 @@ class TrainedTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = tuple((self._options | self._settings).items())
-        return _loaded, (type(self), fspath(self.path.absolute()), os.environ.get(_PACKAGES, ""), options)
+        return _loaded, (type(self), fspath(self.path.absolute()), os.environ.get(PACKAGES, ""), options)
 
 
 def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
@@ -323,7 +322,7 @@ def _config_in(path: Path) -> Any:
 
 
 def _import_packages(names: str | None = None) -> None:
-    for package in (names or os.environ.get(_PACKAGES, "")).replace(",", " ").split():
+    for package in (names or os.environ.get(PACKAGES, "")).replace(",", " ").split():
         import_module_and_submodules(package)
 
 
