@@ -14,16 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 __all__ = ["atomic_file", "compare_checksums", "locked", "numbered_lines", "remove_leftovers", "unpack"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
-_held: set["FileLock"] = set()
 
 
 @contextmanager
@@ -65,29 +60,14 @@ def locked(path: Path) -> Iterator[None]:
         raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
     except (OSError, NotImplementedError):
         pass
-    _held.add(lock)
     try:
         yield
     finally:
-        _held.discard(lock)
         # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
         if lock.is_locked:
             with suppress(OSError):
                 file.unlink()
         lock.release()
-
-
-def _close_locks() -> None:
-    """In a forked process, which may outlive the one that has the locks. `filelock` does it since version 4."""
-    while _held:
-        lock = _held.pop()
-        if (descriptor := lock._context.lock_file_fd) is not None:
-            lock._context.lock_file_fd = None
-            os.close(descriptor)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_locks)
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:

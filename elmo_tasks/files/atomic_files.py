@@ -15,7 +15,6 @@ __all__ = ["atomic_file", "atomic_folder", "check_not_input", "check_replaceable
 __all__ += ["replace_folder", "restore_folder"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
-_held: set[FileLock] = set()
 
 
 @contextmanager
@@ -129,29 +128,14 @@ def locked(path: Path) -> Iterator[bool]:
         raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
     except (OSError, NotImplementedError):
         pass
-    _held.add(lock)
     try:
         yield lock.is_locked
     finally:
-        _held.discard(lock)
         # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
         if lock.is_locked:
             with suppress(OSError):
                 file.unlink()
         lock.release()
-
-
-def _close_locks() -> None:
-    """In a forked process, which may outlive the one that has the locks. `filelock` does it since version 4."""
-    while _held:
-        lock = _held.pop()
-        if (descriptor := lock._context.lock_file_fd) is not None:
-            lock._context.lock_file_fd = None
-            os.close(descriptor)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_locks)
 
 
 def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
