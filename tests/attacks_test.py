@@ -102,14 +102,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# Each takes twenty seconds; the doors of AllenNLP are tried daily in the other states.
-DAILY = ("normal", "an error while installing")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "state", [pytest.param(state, marks=[] if state in DAILY else [pytest.mark.weekly]) for state in STATES]
-)
+@pytest.mark.weekly
+@pytest.mark.parametrize("state", STATES)
 def test_a_trained_task_is_read_as_data(folder, state):
     variables, start = STATES[state]
     code = TASKS.format(

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-# A slow machine must not fail tests that draw examples.
+# A slow machine must not fail tests that draw examples. `make test-all` draws 300 of each instead of 25.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
+    max_examples=min(300, int(os.environ.get("ELMO_TASKS_FUZZ", "25"))),
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
 )
 hypothesis.settings.load_profile("any machine")

@@ -3,8 +3,6 @@
 import pickle
 import shlex
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import pytest
@@ -101,12 +99,11 @@ def test_names_and_defaults_are_those_of_elmo():
     assert [defaults(door)["device"] for door in (*doors, PosTagger)] == [expected] * 8 == [None] * 8
 
 
-def test_a_copy_in_another_process_keeps_the_device(files):
+def test_a_copy_keeps_the_device(files):
     """Not the place of a model that is loaded by default: the other process may have a different GPU, or none."""
     content = pickle.dumps(TrainedTask(files["model"], device="cpu"))
     assert b"cpu" in content
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        assert pool.submit(pickle.loads(content), TEXT).result(timeout=300) == TrainedTask(files["model"])(TEXT)
+    assert pickle.loads(content)(TEXT) == TrainedTask(files["model"])(TEXT)
 
 
 def test_a_gpu_is_the_default_if_there_is_one(monkeypatch):

@@ -75,8 +75,8 @@ def test_a_folder_of_parquet_files_has_the_vectors_of_embed(text, tmp_path, elmo
     assert set(output.iterdir()) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.weekly)])
+@pytest.mark.weekly
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
     text, output = tmp_path / "text.txt", tmp_path / "out.h5"
     text.write_text("".join(f"{line} {n}\n" for n, line in enumerate(LINES * 60)))

@@ -92,7 +92,7 @@ def test_embed_a_corpus_runs():
     assert len(cosines) == 3 and cosines == sorted(cosines, reverse=True) and cosines[0] < 1
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_ner_with_elmo_runs(small_data, monkeypatch):
     people = ["Anna", "Peter", "Maria", "John", "Paul", "Mary", "David", "Sarah"]
     towns = ["Paris", "London", "Berlin", "Boston", "Chicago", "Rome", "Madrid", "Vienna"]
@@ -108,7 +108,7 @@ def test_ner_with_elmo_runs(small_data, monkeypatch):
     assert len(re.findall(r" -> \S", output)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_finetune_a_bilm_runs(small_data, monkeypatch):
     monkeypatch.setattr("elmo_tasks.shipped.FIXTURES", small_data)
     output = output_of("finetune_a_bilm.py")

@@ -41,6 +41,7 @@ def write_threads(part: jobs.Part) -> int:
     return len(part.items)
 
 
+@pytest.mark.weekly
 def test_workers_share_the_threads_without_the_environment(tmp_path: Path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 6)
@@ -112,7 +113,7 @@ def files_in(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_replaced", [False, True])
+@pytest.mark.parametrize("is_replaced", [False, pytest.param(True, marks=pytest.mark.weekly)])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_a_job_that_is_killed_anywhere_ends_with_the_same_command(tmp_path, name, is_replaced):
     def begin(number: int) -> Path:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.paths import CHECKOUT
 
 # Modules for users of an optional library; other modules import such a library only when they use it.
@@ -59,6 +61,7 @@ class TestImportCost:
         assert "torch" in loaded and (tmp_path / "out.h5").exists()
         assert not loaded & {*OPTIONAL}
 
+    @pytest.mark.weekly
     def test_a_pipeline_of_spacy_needs_no_other_library(self):
         """spaCy imports all components that are installed."""
         missing = OPTIONAL - {"spacy"}

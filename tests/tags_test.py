@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
@@ -48,14 +48,12 @@ def in_scheme(spans: list[tuple[str, int, int]], length: int, scheme: str) -> li
 
 
 class TestTagsToSpans:
-    @settings(max_examples=300)
     @given(tags_with("BI"))
     @example(["I-PER", "B-PER", "I-ORG", "I-ORG", "O", "I-PER"])
     def test_any_sequence_has_the_chunks_of_conlleval(self, tags):
         """Covers IOB1, BIO and malformed sequences."""
         assert tags_to_spans(tags) == list(conlleval.chunks(tags))
 
-    @settings(max_examples=200)
     @given(spans_and_length(), st.sampled_from(["IOB1", "BIO", "BIOES", "BIOUL"]))
     def test_every_scheme_is_read(self, drawn, scheme):
         spans, length = drawn
@@ -81,7 +79,6 @@ class TestTagsToSpans:
     def test_the_ends_of_bioes_and_bioul_count_in_malformed_sequences_too(self, tags, spans):
         assert tags_to_spans(tags) == spans
 
-    @settings(max_examples=200)
     @given(tags_with("BIELSU"))
     def test_each_tagged_word_is_in_exactly_one_span(self, tags):
         words = [(word, label) for label, start, end in tags_to_spans(tags) for word in range(start, end + 1)]
@@ -89,12 +86,10 @@ class TestTagsToSpans:
 
 
 class TestSpansToBioul:
-    @settings(max_examples=200)
     @given(spans_and_length())
     def test_the_tags_match_the_scheme(self, drawn):
         assert spans_to_bioul(*drawn) == in_scheme(*drawn, "BIOUL")
 
-    @settings(max_examples=100)
     @given(spans_and_length())
     def test_allennlp_accepts_the_tags_and_reads_the_same_spans(self, drawn):
         from allennlp.data.dataset_readers.dataset_utils import bioul_tags_to_spans

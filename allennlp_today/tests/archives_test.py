@@ -1,7 +1,6 @@
 import io
 import json
 import tarfile
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,34 +44,26 @@ class TinyModel(Model):
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Callable[..., Path]:
-    """Writes an archive: `archive(config, *more)`, where `more` are functions that add members to the tar file."""
-    random = {"weight": torch.rand(4000, generator=torch.Generator().manual_seed(0))}
+    """Writes an archive: `archive(config)`."""
+    state = {"weight": torch.rand(4000, generator=torch.Generator().manual_seed(0))}
 
-    def write(config: dict | str = CONFIG, *more: Callable[[tarfile.TarFile], None], state=random, **format) -> Path:
+    def write(config: dict | str = CONFIG) -> Path:
         weights = io.BytesIO()
-        torch.save(state, weights, **format)
+        torch.save(state, weights)
         text = config if isinstance(config, str) else json.dumps(config)
         path = tmp_path / "model.tar.gz"
         with tarfile.open(path, "w:gz") as tar:
-            for function in more:
-                function(tar)
             for name, content in (
                 ("config.json", text.encode()),
                 ("weights.th", weights.getvalue()),
                 ("vocabulary/non_padded_namespaces.txt", b"*tags\n*labels\n"),
             ):
-                add(tar, name, content)
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
         return path
 
     return write
-
-
-def add(tar: tarfile.TarFile, name: str, content: bytes = b"", **fields: object) -> None:
-    member = tarfile.TarInfo(name)
-    member.size = len(content)
-    for field, value in fields.items():
-        setattr(member, field, value)
-    tar.addfile(member, io.BytesIO(content))
 
 
 class TestLoadArchivesSafely:
@@ -82,24 +73,6 @@ class TestLoadArchivesSafely:
         with tarfile.open(archive()) as tar:
             tar.extractall(tmp_path / "folder", filter="data")
         assert isinstance(load_archive(tmp_path / "folder").model, TinyModel)
-
-    @pytest.mark.parametrize("name", ["../outside.txt", "vocabulary/../../outside.txt"])
-    def test_nothing_is_written_outside(self, archive, tmp_path, monkeypatch, name):
-        (tmp_path / "unpacked").mkdir()
-        monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path / "unpacked"))
-        with pytest.raises(ValueError, match=r"model\.tar\.gz"):
-            load_archive(archive(CONFIG, lambda tar: add(tar, name, b"x")))
-        assert not (tmp_path / "outside.txt").exists()
-
-    @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
-    def test_links_pipes_and_devices_are_refused(self, archive, tmp_path, kind):
-        """Without the filter, a pipe instead of a file hangs forever."""
-        secret = tmp_path / "secret.txt"
-        secret.write_text("secret")
-        with pytest.raises((ValueError, KeyError)):
-            load_archive(
-                archive(CONFIG, lambda tar: add(tar, "vocabulary/labels.txt", type=kind, linkname=str(secret)))
-            )
 
     def test_the_config_may_have_comments_and_trailing_commas(self, archive):
         """In an archive that somebody packed themselves; AllenNLP's own tests have one."""
@@ -118,20 +91,6 @@ class TestLoadArchivesSafely:
     def test_overrides_of_the_user_may_be_jsonnet(self, archive):
         assert load_archive(archive(), overrides="{'model.text': 'a' + 'b'}").model.text == "ab"
         assert load_archive(archive(), overrides={"model.text": "c"}).model.text == "c"
-
-    def test_weights_that_would_run_code_are_refused(self, archive, tmp_path):
-        class Code:
-            def __reduce__(self):
-                return Path.touch, (tmp_path / "ran",)
-
-        weights = io.BytesIO()
-        torch.save({"weight": Code()}, weights)
-        with tarfile.open(archive()) as tar:
-            tar.extractall(tmp_path / "folder", filter="data")
-        (tmp_path / "folder" / "weights.th").write_bytes(weights.getvalue())
-        with pytest.raises(ConfigurationError, match=r"expected tensors.*weights\.th"):
-            load_archive(tmp_path / "folder")
-        assert not (tmp_path / "ran").exists()
 
     def test_damage_is_found(self, archive, tmp_path):
         """Without the checksums, other weights would be loaded."""
@@ -158,14 +117,6 @@ class TestReadConfigsAsJson:
 
 
 class TestTrust:
-    @pytest.mark.parametrize("part", ["dataset_reader", "validation_dataset_reader", "model"])
-    def test_a_class_that_is_not_registered_is_not_imported(self, archive, tmp_path, part):
-        ran = tmp_path / "ran"
-        config = {**CONFIG, part: {"type": "subprocess.Popen", "args": ["touch", str(ran)]}}
-        with pytest.raises(ConfigurationError, match=r"subprocess\.Popen.*model\.tar\.gz"):
-            load_archive(archive(config))
-        assert not ran.exists()
-
     def test_it_is_an_argument_of_one_load(self, archive, tmp_path, monkeypatch):
         (tmp_path / "archives_test_package").mkdir()
         (tmp_path / "archives_test_package" / "__init__.py").write_text(

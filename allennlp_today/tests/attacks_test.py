@@ -84,6 +84,7 @@ SEQ2SEQ = {"type": "simple_seq2seq", "source_embedder": MODEL["text_field_embedd
 CONFIGS: dict[str, Any] = {
     "model_popen": {**CONFIG, "model": POPEN},
     "reader_popen": {**CONFIG, "dataset_reader": POPEN},
+    "second_reader_popen": {**CONFIG, "validation_dataset_reader": POPEN},
     "class_of_the_folder": {**CONFIG, "model": {"type": "evil_module.Evil"}},
     "loader_of_the_folder": {**CONFIG, "data_loader": {"type": "evil_module.Evil"}},
     "loader_by_its_name": {**CONFIG, "validation_data_loader": "evil_module.Evil"},
@@ -295,7 +296,7 @@ STARTUP = "find_plugins_by_entry_points,settle_commands,import_submodules_quickl
 
 # Variables, and what the program begins with.
 # Each takes fifteen seconds; the others run weekly, "normal" because "guards switched off" is stricter.
-DAILY = ("guards switched off", "no extension of torch", "an error while installing")
+DAILY = ("guards switched off", "an error while installing")
 STATES: dict[str, tuple[dict[str, str], str]] = {
     "normal": ({}, "import torch"),
     "guards switched off": ({"ALLENNLP_TODAY_WITHOUT": GUARDS}, "import torch"),

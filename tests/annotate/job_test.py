@@ -157,7 +157,7 @@ def test_parts_make_no_difference(models, corpus, tmp_path, monkeypatch, ending)
     assert not list(tmp_path.glob("*.parts"))
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_an_interrupted_job_continues_to_the_same_bytes(models, corpus, tmp_path, monkeypatch, capsys, caplog):
     command = ["annotate", str(models["ner"]), str(corpus), str(tmp_path / "out.jsonl"), "--part-texts", "1"]
     assert main([*command, "--workers", "2"]) == 0

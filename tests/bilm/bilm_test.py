@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import pad
 
@@ -43,7 +43,6 @@ def float64():
 
 
 class TestBilm:
-    @settings(max_examples=30)
     @given(bilm_options(), batches(), st.integers(0, 3), st.integers(0, 1000))
     def test_it_equals_allennlp(self, tmp_path_factory, options, sentences, n_padding, seed):
         from allennlp.modules.elmo import _ElmoBiLm
@@ -77,7 +76,6 @@ class TestBilm:
 
 
 class TestSentencesAreIndependent:
-    @settings(max_examples=80)
     @given(
         sentence=st.lists(words(), max_size=6),
         mates=batches(),

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm import BilmOptions
@@ -20,7 +20,6 @@ def random_encoders(options: BilmOptions = SMALL, seed: int = 0) -> tuple[Charac
 
 
 class TestCharacterEncoder:
-    @settings(max_examples=60)
     @given(bilm_options(), st.lists(words(), min_size=1, max_size=6), st.integers(0, 1000))
     def test_it_equals_the_plain_computation(self, options, sentence, seed):
         encoders, character_ids = random_encoders(options, seed), BYTES.batch([sentence])[0]
@@ -72,7 +71,6 @@ class TestCharacterEncoder:
 
 
 class TestDistinctRows:
-    @settings(max_examples=60)
     @given(
         st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]),
         st.booleans(),

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm.characters import (
@@ -41,7 +41,6 @@ class TestWordToCharacterIds:
     def test_it_gives_the_expected_rows(self, word, expected):
         assert word_to_character_ids(word).tolist() == expected
 
-    @settings(max_examples=300)
     @given(words() | st.text(st.characters(), max_size=80))
     @example("\ud800")
     @example("<S>\ud800")
@@ -69,7 +68,6 @@ class TestSentenceBoundaryIds:
 
 
 class TestSentencesToCharacterIds:
-    @settings(max_examples=30)
     @given(batches())
     def test_it_equals_allennlp(self, sentences):
         from allennlp.modules.elmo import batch_to_ids
@@ -86,7 +84,6 @@ class TestSentencesToCharacterIds:
             with pytest.raises(ValueError, match="The"):
                 convert(sentences)
 
-    @settings(max_examples=30)
     @given(batches())
     def test_numbered_words_have_the_same_ids(self, sentences):
         numbered, ids = BYTES.numbered(sentences), BYTES.batch(sentences).numpy()

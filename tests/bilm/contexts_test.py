@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 
 from elmo_tasks.bilm.outputs import BilmContexts
 from tests.bilm.helpers import SMALL, batches, plain_of, random_bilm
@@ -27,7 +27,6 @@ def numbers_of(sentences: list[list[str]]) -> list[list[int]]:
 
 
 class TestContexts:
-    @settings(max_examples=40)
     @given(batches())
     def test_every_word_is_predicted_once_in_each_direction(self, bilm, sentences):
         contexts = bilm.contexts(sentences)
@@ -37,7 +36,6 @@ class TestContexts:
             assert set(predictions(contexts, direction)) == expected
         assert contexts.hidden.shape == (2, n_words + len(sentences), DIM)
 
-    @settings(max_examples=40)
     @given(batches())
     def test_a_word_is_predicted_from_the_top_layer_at_its_neighbour(self, bilm, sentences):
         contexts, top = bilm.contexts(sentences), bilm(sentences).layers[-1]
@@ -49,7 +47,6 @@ class TestContexts:
                 torch.testing.assert_close(forward[row, after], vector[:DIM], rtol=0, atol=1e-6)
                 torch.testing.assert_close(backward[row, before], vector[DIM:], rtol=0, atol=1e-6)
 
-    @settings(max_examples=40)
     @given(batches())
     def test_the_packed_layers_are_those_of_forward(self, bilm, sentences):
         contexts, output = bilm.contexts(sentences), bilm(sentences)

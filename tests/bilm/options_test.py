@@ -3,7 +3,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from elmo_tasks.bilm import BilmOptions
 from tests.bilm.helpers import SMALL, bilm_options
@@ -50,7 +50,6 @@ class TestBilmOptions:
         assert BilmOptions().to_dict() == {key: PUBLIC[key] for key in ("lstm", "char_cnn")}
         assert (BilmOptions().output_dim, BilmOptions().n_filters) == (1024, 2048)
 
-    @settings(max_examples=50)
     @given(bilm_options())
     def test_writing_and_reading_changes_nothing(self, options):
         again = BilmOptions.from_dict(json.loads(json.dumps(options.to_dict())))

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm.characters import BYTES
@@ -39,7 +39,6 @@ class TestPack:
 
 
 class TestPackSentences:
-    @settings(max_examples=200)
     @given(LENGTHS)
     def test_each_direction_reads_each_sentence_between_its_boundaries(self, lengths):
         expected, packed = words_of(lengths), packed_with_boundaries(lengths)
@@ -54,7 +53,6 @@ class TestPackSentences:
             for row, sentence in zip(packed.rows.tolist(), sentences, strict=True):
                 assert sentence == (expected[row] if direction == 0 else expected[row][::-1])
 
-    @settings(max_examples=200)
     @given(LENGTHS, st.integers(0, 3))
     def test_each_word_returns_to_its_position(self, lengths, n_padding):
         timesteps, packed = max(lengths) + n_padding, packed_with_boundaries(lengths, n_padding)
@@ -66,7 +64,6 @@ class TestPackSentences:
         for words, sources in zip(packed.words, packed.sources, strict=True):
             assert dict(zip(packed.targets.tolist(), words[sources].tolist(), strict=True)) == expected
 
-    @settings(max_examples=200)
     @given(LENGTHS)
     def test_before_points_to_the_word_read_before(self, lengths):
         packed = packed_with_boundaries(lengths)
@@ -93,7 +90,6 @@ class TestPackSentences:
 
 
 class TestMaskOf:
-    @settings(max_examples=50)
     @given(LENGTHS, st.integers(0, 3))
     def test_it_is_true_for_words(self, lengths, n_padding):
         character_ids = torch.zeros(len(lengths), max(lengths) + n_padding, 50, dtype=torch.int64)

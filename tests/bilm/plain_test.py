@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm import Bilm
@@ -81,7 +81,6 @@ def test_it_equals_allennlps_elmo(files):
 
 
 class TestTheFastBilmEqualsIt:
-    @settings(max_examples=40)
     @given(bilm_options(), st.booleans(), batches(), st.integers(0, 1000))
     def test_at_any_size(self, options, residual, sentences, seed):
         """In float64, because in float32 a filter could have its maximum elsewhere."""

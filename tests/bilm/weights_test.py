@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
@@ -51,7 +51,6 @@ class TestWeightNames:
             **{LSTM.format(direction, 0, "W_P_0"): (8, 6) for direction in (0, 1)},
         }
 
-    @settings(max_examples=20)
     @given(bilm_options())
     def test_there_is_a_row_for_each_parameter(self, options):
         parameters = [name.parameter for name in weight_names(options)]
@@ -65,7 +64,6 @@ class TestWeightNames:
 
 
 class TestRoundTrip:
-    @settings(max_examples=15)
     @given(bilm_options())
     def test_float32_round_trips_bit_for_bit(self, tmp_path_factory, options):
         bilm = random_bilm(options)

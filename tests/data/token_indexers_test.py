@@ -3,7 +3,7 @@ import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenCharactersIndexer, TokenIndexer
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm import Bilm, BilmOptions
@@ -31,7 +31,6 @@ def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch
 
 
 class TestElmoTokenIndexer:
-    @settings(max_examples=100)
     @given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=4), st.integers(0, 7))
     @example([[]], 0)
     @example([["a", "b"], []], 0)
@@ -61,7 +60,6 @@ class TestElmoTokenIndexer:
 
 
 class TestWordCharactersIndexer:
-    @settings(max_examples=50)
     @given(st.lists(st.lists(st.text("abé😀", max_size=9), min_size=1, max_size=5), min_size=1, max_size=4))
     def test_a_batch_has_the_ids_of_allennlp(self, sentences):
         found = []

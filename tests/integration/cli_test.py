@@ -91,7 +91,10 @@ class TestTrain:
 
 class TestWorkers:
     # With max_instances_in_memory, workers make batches; without, they make instances.
-    @pytest.mark.parametrize(("start_method", "max_instances"), [("fork", None), ("fork", 4), ("spawn", None)])
+    @pytest.mark.parametrize(
+        ("start_method", "max_instances"),
+        [("fork", None), ("fork", 4), pytest.param("spawn", None, marks=pytest.mark.weekly)],
+    )
     def test_workers_read_the_same_as_the_main_process(self, start_method, max_instances, trained, tmp_path, capfd):
         loader = {"num_workers": 1, "start_method": start_method, "max_instances_in_memory": max_instances}
         overrides = {f"data_loader.{key}": value for key, value in loader.items()} | {"trainer.num_epochs": 1}

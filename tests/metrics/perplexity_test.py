@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.metrics import Perplexity, perplexity
@@ -22,7 +22,6 @@ def given_to(metric: Perplexity, *batches: BATCH) -> Perplexity:
 
 
 class TestPerplexity:
-    @settings(max_examples=50)
     @given(BATCHES)
     def test_it_is_per_prediction_and_not_per_batch(self, batches):
         metrics = given_to(Perplexity(UNKNOWN), *batches).get_metric()

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.metrics import SrlF1
@@ -73,7 +73,6 @@ class TestSrlF1:
         assert (metrics["f1"], metrics["perfect"]) == (pytest.approx(f1), perfect)
 
     @given(pairs_of_propositions())
-    @settings(max_examples=200)
     def test_it_counts_like_the_script_of_the_shared_task(self, pairs):
         """Oracle: `tests/srl_eval.py`, on columns of brackets."""
         metric = SrlF1()

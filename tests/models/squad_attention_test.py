@@ -3,7 +3,7 @@ import pytest
 import torch
 from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder
 from allennlp.nn.util import min_value_of_dtype
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.models.squad import BidafAttention, ResidualAttention, best_span
@@ -106,7 +106,6 @@ class TestResidualAttention:
 
 
 class TestBestSpan:
-    @settings(max_examples=100)
     @given(
         lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
         max_length=st.integers(1, 45),

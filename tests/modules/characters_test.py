@@ -5,7 +5,7 @@ import torch
 from allennlp.modules.seq2vec_encoders import CnnEncoder, CnnHighwayEncoder, LstmSeq2VecEncoder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 from allennlp.nn import Activation
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.modules import DistinctCharactersEncoder, UnpaddedCnn
@@ -57,7 +57,6 @@ words = st.lists(st.integers(1, N_CHARACTERS - 1), min_size=1, max_size=4)
 
 
 class TestDistinctCharactersEncoder:
-    @settings(max_examples=15)
     @given(
         st.lists(st.lists(words, min_size=1, max_size=6), min_size=1, max_size=4), st.sampled_from(["elmo_cnn", "lstm"])
     )
@@ -96,7 +95,6 @@ def batch(lengths, timesteps):
 
 
 class TestUnpaddedCnn:
-    @settings(max_examples=20)
     @given(
         st.lists(st.integers(0, 8), min_size=1, max_size=9),
         st.sampled_from([(1,), (3,), (2, 3, 5)]),
@@ -109,7 +107,6 @@ class TestUnpaddedCnn:
         tokens, mask = batch(lengths, 8)
         torch.testing.assert_close(results(ours, tokens, mask), results(theirs, tokens, mask), rtol=1e-9, atol=1e-12)
 
-    @settings(max_examples=20)
     @given(st.lists(st.integers(0, 8), min_size=1, max_size=9), st.sampled_from([(1,), (3,), (2, 3, 5)]))
     def test_with_partial_windows_a_word_has_one_window_per_character(self, lengths, widths):
         """Oracle: AllenNLP's `cnn` on each word alone, followed by zeros that its mask includes."""

@@ -6,7 +6,7 @@ import torch
 from allennlp.modules import ConditionalRandomField
 from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
 from allennlp.nn.util import viterbi_decode
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.modules.labels import best_tags, bio_scores, crf_scores, tag_probabilities
@@ -22,7 +22,6 @@ def random_crf(rules):
 
 
 class TestBestTags:
-    @settings(max_examples=20)
     @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.booleans(), st.integers(0, 99))
     def test_they_match_allennlps_crf(self, lengths, has_rules, seed):
         crf = random_crf(allowed_transitions("BIOUL", BIOUL) if has_rules else None)

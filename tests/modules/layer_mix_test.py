@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 from allennlp.modules.scalar_mix import ScalarMix
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm.plain import scalar_mix
@@ -30,7 +30,6 @@ def with_weights(mix: LayerMix, weights: list[float], gamma: float) -> LayerMix:
 
 
 class TestLayerMix:
-    @settings(max_examples=50)
     @given(st.lists(numbers, min_size=N_LAYERS, max_size=N_LAYERS), numbers, st.integers(0, 99))
     def test_it_is_equation_1(self, weights, gamma, seed):
         layers = random_layers(seed)

@@ -1,7 +1,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from elmo_tasks.text.normal import in_nfc, origins
@@ -15,7 +15,6 @@ def test_what_cannot_be_written_becomes_one_sign(unknown):
     assert in_nfc(f"a{unknown}b é") == "a\ufffdb é"
 
 
-@settings(max_examples=300)
 @given(TEXT)
 @example("e\u0323\u0301" + "\u0301" * 50 + "x")
 def test_each_character_has_its_place_in_the_given_text(text):

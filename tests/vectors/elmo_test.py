@@ -4,7 +4,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks import Elmo
@@ -37,7 +37,6 @@ def test_threads_and_a_forked_process_compute_the_same_and_keep_their_settings(e
 
 
 class TestEmbed:
-    @settings(max_examples=20)
     @given(BATCHES, st.sampled_from([1, 7, 40, 4096]))
     def test_layers_do_not_depend_on_the_other_sentences(self, elmo, bilm, sentences, batch_tokens):
         found = elmo.embed(sentences, layers="all", batch_tokens=batch_tokens)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import linear
 
@@ -51,7 +51,6 @@ SIZES = dict(
 
 
 class TestPackedLinear:
-    @settings(max_examples=100)
     @given(**SIZES)
     def test_it_is_the_product(self, n_rows, input_dim, output_dim, dtype, seed):
         weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
@@ -81,7 +80,6 @@ class TestPackedLinear:
 
 
 class TestInt8Linear:
-    @settings(max_examples=60)
     @given(
         n_rows=st.integers(0, 70), input_dim=st.integers(1, 200), output_dim=st.integers(1, 70), seed=st.integers(0, 99)
     )
@@ -142,7 +140,6 @@ class TestInt8Linear:
 
 
 class TestStackedLinear:
-    @settings(max_examples=50)
     @given(n=st.integers(1, 3), **SIZES)
     def test_each_is_a_product(self, n, n_rows, input_dim, output_dim, dtype, seed):
         """The rows are views of a larger tensor, like the rows of a step."""
@@ -175,6 +172,7 @@ print(megabytes() - before)
 """
 
 
+@pytest.mark.weekly
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 def test_kernels_do_not_pile_up():
     """300 more numbers of rows take 86 MB if torch keeps all of their kernels."""

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
@@ -44,7 +44,6 @@ CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
 
 class TestBidirectionalLayer:
     @pytest.mark.parametrize("with_gradients", [False, True])
-    @settings(max_examples=60)
     @given(
         dims=st.tuples(st.integers(1, 5), st.integers(1, 4)),
         cell_clip=CLIPS,

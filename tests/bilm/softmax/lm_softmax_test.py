@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, linear
 
@@ -53,7 +53,6 @@ def draw_these(monkeypatch: pytest.MonkeyPatch, words: list[int], horizon: float
 
 
 class TestFull:
-    @settings(max_examples=40)
     @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 200), st.booleans())
     def test_it_equals_torch_in_any_chunks(self, n, n_words, dim, logits_at_once, training):
         softmax = random_softmax(n_words, dim).train(training)

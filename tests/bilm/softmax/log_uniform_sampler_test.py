@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm.softmax.lm_softmax import draw_negatives
@@ -28,7 +28,6 @@ def draw_with_rejection(n_words: int, n_samples: int, rng: np.random.Generator) 
 
 
 class TestDrawNegatives:
-    @settings(max_examples=50)
     @given(st.integers(2, 300), st.data())
     def test_the_words_are_different_and_in_the_vocabulary(self, n_words, data):
         n_samples = data.draw(st.integers(1, n_words - 1))

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.bilm.softmax.word_list import WordList
@@ -22,7 +22,6 @@ class TestWordList:
         assert words.indices(["The", "cat", "</S>", "the", "<UNK>"]) == [4, 2, 1, 3, 2]
         assert WordList(["</S>", "the", "<UNK>", "<S>"]).indices(["<S>", "</S>", "cat"]) == [3, 0, 2]
 
-    @settings(max_examples=50)
     @given(st.lists(lines().map(lambda line: "".join(line.split())), unique=True))
     def test_a_file_holds_the_list(self, tmp_path_factory, words):
         path = tmp_path_factory.mktemp("words") / "vocab.txt"

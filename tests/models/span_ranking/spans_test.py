@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from elmo_tasks.models.span_ranking import SpanEmbedder, spans_without_crossings
@@ -57,7 +57,6 @@ class TestSpanEmbedder:
 
 
 class TestSpansWithoutCrossings:
-    @settings(max_examples=300)
     @given(
         spans=st.sets(st.builds(lambda s, w: (s, s + w), st.integers(0, 15), st.integers(0, 9)), max_size=60),
         limit=st.integers(0, 30),
