@@ -3,10 +3,12 @@
 import pickle
 import shlex
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import spacy
+import torch
 
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.__main__ import main
@@ -15,6 +17,7 @@ from elmo_tasks.annotate import annotate_file
 from elmo_tasks.embed import EmbedOptions
 from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.spacy.component import ElmoComponent
+from elmo_tasks.spacy.pipeline import device_in_spacy
 from elmo_tasks.spacy.tasks import TaskComponent
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
@@ -91,6 +94,13 @@ def test_a_device_that_does_not_exist_is_an_error(files, command, monkeypatch, c
     except (ValueError, SystemExit) as error:
         message = str(error)
     assert "expected one of the devices cpu" in message and "got 'cuda:7'" in message
+
+
+@pytest.mark.parametrize("door", [device_of, device_in_spacy])
+def test_the_number_of_a_gpu_is_not_the_default(door):
+    has_gpu = torch.cuda.is_available()
+    with nullcontext() if has_gpu else pytest.raises(ValueError, match="one of the devices cpu, got '0'"):
+        assert door(0) == torch.device("cuda", 0)
 
 
 def test_names_and_defaults_are_those_of_elmo():

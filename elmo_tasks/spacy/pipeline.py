@@ -32,7 +32,7 @@ loading = threading.RLock()
 
 def device_in_spacy(device: str | None) -> torch.device:
     """By default the GPU that `spacy.require_gpu` or `prefer_gpu` has chosen before, or else the CPU."""
-    return device_of(device or get_torch_default_device())
+    return device_of(get_torch_default_device() if device in (None, "") else device)
 
 
 class FilesAsBytes:

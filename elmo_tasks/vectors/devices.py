@@ -9,8 +9,11 @@ Device = str | torch.device | None
 
 
 def device_of(device: Device) -> torch.device:
+    # An empty variable of the environment is not set. 0 is a GPU.
+    if device is None or device == "":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        return torch.empty(0, device=device or ("cuda" if torch.cuda.is_available() else "cpu")).device
+        return torch.empty(0, device=device).device
     except (AssertionError, RuntimeError) as error:
         # torch names neither the argument nor a value that works.
         devices = ", ".join(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
