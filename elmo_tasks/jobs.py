@@ -196,8 +196,8 @@ class Job:
         """Creates the folder of the parts, or resumes in it."""
         folder.mkdir(exist_ok=True)
         file = folder / _JOB
-        # A folder without the file is new, or a job was killed before it had written it.
-        if self.force or not file.exists():
+        # Without a part, nothing is lost: the folder is new, or a job has ended before its first part.
+        if self.force or not file.exists() or not any(folder.glob("part-*")):
             check_replaceable(folder, _FILES)
             for child in folder.iterdir():
                 shutil.rmtree(child) if child.is_dir() else child.unlink()

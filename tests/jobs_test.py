@@ -149,5 +149,13 @@ def test_a_different_job_does_not_take_what_a_killed_one_has_joined(tmp_path, mo
     assert files_in(tmp_path) == {"out.txt": "xyz"}
 
 
+def test_a_job_that_ended_before_its_first_part_may_change(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(jobs, "atomic_file", interrupt)
+        command(tmp_path, "out.txt", "abc", force=False)
+    command(tmp_path, "out.txt", "xyz", force=False)
+    assert files_in(tmp_path) == {"out.txt": "xyz"}
+
+
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt

@@ -74,8 +74,10 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             a text without words is zero.
         """
         # A table would be read as lists of words, or as the names of its columns.
-        if len(getattr(X, "shape", ())) > 1:
-            raise ValueError(f"expected a list of texts or one column, got the shape {X.shape}")  # type: ignore[attr-defined]
+        if len(shape := getattr(X, "shape", ())) > 1:
+            if shape[1:] != (1,):
+                raise ValueError(f"expected a list of texts or one column, got the shape {shape}")
+            X = np.asarray(X)[:, 0]
         options: Any = {name: getattr(self, name) for name in ("layers", "weights", "gamma", "batch_tokens")}
         rows = self._elmo().embed(X, pool=self.pool or "mean", progress=False, **options)
         # Shape: (n_texts, dim), or (n_texts, n_layers * dim)

@@ -89,9 +89,10 @@ class TestInPipelines:
         search = GridSearchCV(pipeline, {"elmovectorizer__layers": [0, "top"]}, cv=2).fit(texts, labels)
         assert search.predict(["good", "bad"]).tolist() == [1, 0]
 
-    def test_a_column_must_be_selected_without_a_list(self, elmo):
+    @pytest.mark.parametrize("columns", [1, [1]])
+    def test_a_table_has_one_column(self, elmo, columns):
         table = np.array([[number, text] for number, text in enumerate(TEXTS)], dtype=object)
-        found = ColumnTransformer([("elmo", ElmoVectorizer(TINY), 1)]).fit_transform(table)
+        found = ColumnTransformer([("elmo", ElmoVectorizer(TINY), columns)]).fit_transform(table)
         assert np.array_equal(found, np.stack(elmo.embed(TEXTS, pool="mean")))
-        with pytest.raises(ValueError, match="one column"):
-            ColumnTransformer([("elmo", ElmoVectorizer(TINY), [1])]).fit_transform(table)
+        with pytest.raises(ValueError, match=r"one column, got the shape \(\d, 2\)"):
+            ElmoVectorizer(TINY).fit_transform(table)
