@@ -147,14 +147,17 @@ def check_data(params: Params) -> None:
                 )
             )
         raise ConfigurationError(f"{path} does not exist: {hint}")
-    if str(FIXTURES / "glove") in "\n".join(strings_of(config)) and root != str(FIXTURES):
+    is_sample = [
+        str(config.get(f"{part}_data_path")).startswith(f"{FIXTURES}/") for part in ("train", "validation", "test")
+    ]
+    if not is_sample[0] and any(text.startswith(f"{FIXTURES}/glove/") for text in strings_of(config)):
+        others = f", such as {_OPEN_GLOVE}" if _OPEN_GLOVE.exists() else ""
         logger.warning(
-            "%s has no glove/: using the word vectors of the sample data, which lack most words and so cost accuracy; "
-            "set ELMO_TASKS_GLOVE to the path of a file of vectors",
-            root,
+            "using the word vectors of the sample data, which lack most words and so cost accuracy; "
+            "set ELMO_TASKS_GLOVE to the path of a file of vectors%s",
+            others,
         )
-    in_data = any(text.startswith(f"{root}/") for text in strings_of(config))
-    if in_data and not os.environ.get("ELMO_TASKS_DATA"):
+    if any(is_sample) and not os.environ.get("ELMO_TASKS_DATA"):
         logger.warning("ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out", FIXTURES)
 
 

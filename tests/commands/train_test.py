@@ -69,6 +69,13 @@ class TestCheckData:
         check_data(Params.from_file(training_configs / f"{name}.jsonnet"))
         assert "ELMO_TASKS_DATA is not set" in caplog.text
 
+    def test_a_warning_says_that_own_data_has_the_word_vectors_of_the_sample(
+        self, environment, training_configs, caplog
+    ):
+        own = json.dumps({f"{part}_data_path": "export.json" for part in ("train", "validation", "test")})
+        check_data(Params.from_file(training_configs / "ner.jsonnet", own))
+        assert "set ELMO_TASKS_GLOVE" in caplog.text and "small data" not in caplog.text
+
     def test_a_distributed_training_does_not_evaluate(self):
         with pytest.raises(ConfigurationError):
             check_data(Params({"distributed": {"cuda_devices": [0, 1]}, "evaluate_on_test": True}))
