@@ -203,8 +203,8 @@ def find_trainer_in_its_old_module(trainer: Module) -> None:
 def accept_lazy_readers(dataset_reader: Module) -> None:
     """
     Symptom: a reader of a project for AllenNLP 1 raises `unexpected keyword argument 'lazy'`, or reads no instances.
-    Cause: AllenNLP 2 removed the first two arguments of `DatasetReader`, `lazy` and `cache_directory`. Its data loaders
-    have `max_instances_in_memory`.
+    Cause: AllenNLP 2 removed the first two arguments of `DatasetReader`, `lazy` and `cache_directory`, and renamed
+    `manual_multi_process_sharding`. Its data loaders have `max_instances_in_memory`.
     """
 
     @replaces(dataset_reader.DatasetReader, "__init__")
@@ -212,6 +212,8 @@ def accept_lazy_readers(dataset_reader: Module) -> None:
         # What is first now is a number or None.
         is_old = isinstance(next(iter(args), None), bool)
         current = {name: value for name, value in kwargs.items() if name not in ("lazy", "cache_directory")}
+        if "manual_multi_process_sharding" in current:
+            current["manual_multiprocess_sharding"] = current.pop("manual_multi_process_sharding")
         original(self, *args[2 if is_old else 0 :], **current)
 
 

@@ -125,7 +125,7 @@ from allennlp.training.trainer import GradientDescentTrainer
 
 class Reader(DatasetReader):
     def __init__(self, lazy=False):
-        super().__init__(lazy)
+        super().__init__(lazy, manual_multi_process_sharding=False)
 
     @overrides
     def text_to_instance(self, tokens, tags=None):

@@ -154,10 +154,11 @@ class Plan:
     def _configs(self, calls: dict[_Call, dict[str, Any]]) -> dict[_Call, str]:
         """The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's library again."""
         new = {call: arguments for call, arguments in calls.items() if call not in self._evaluated}
-        with tempfile.NamedTemporaryFile("w", suffix=".jsonnet") as file:
-            file.write(f"[{', '.join(self._expression(name, arguments) for (name, _), arguments in new.items())}]")
-            file.flush()
-            evaluated = json.loads(evaluate_file(file.name, self.variables))
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "variants.jsonnet")
+            expressions = [self._expression(name, arguments) for (name, _), arguments in new.items()]
+            file.write_text(f"[{', '.join(expressions)}]", encoding="utf-8")
+            evaluated = json.loads(evaluate_file(str(file), self.variables))
         for call, config in zip(new, evaluated, strict=True):
             overridden = with_overrides(config, self.tasks[call[0]]["overrides"])
             self._evaluated[call] = json.dumps({**overridden, "evaluate_on_test": True})

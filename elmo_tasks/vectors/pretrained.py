@@ -69,7 +69,10 @@ for _number, _language in enumerate(_LANGUAGES.split(), start=136):
 
 def cache_home() -> Path:
     """Where downloaded biLMs are kept, each in its own folder: `ELMO_TASKS_HOME`, or else `~/.cache/elmo_tasks`."""
-    return Path(os.environ.get("ELMO_TASKS_HOME") or "~/.cache/elmo_tasks").expanduser()
+    try:
+        return Path(os.environ.get("ELMO_TASKS_HOME") or "~/.cache/elmo_tasks").expanduser()
+    except RuntimeError:
+        raise ValueError("expected a home folder for what is downloaded, got none: set ELMO_TASKS_HOME") from None
 
 
 def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
