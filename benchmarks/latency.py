@@ -2,7 +2,7 @@
 How long one sentence and one text take at each door, against AllenNLP's biLM and against a different checkout:
 `python benchmarks/latency.py`, or `python benchmarks/latency.py --other ../worktree`.
 
-Each checkout runs in a process of its own, and all take turns door by door, so other load slows all of them: the ratios
+Each checkout runs in a separate process, and all take turns door by door, so other load slows all of them: the ratios
 are what counts. The small size is `small-open`; the weights of the original size are random.
 """
 
@@ -112,7 +112,7 @@ def answer(size: str, n_threads: int) -> None:
 
 
 class Process:
-    """A checkout in a process of its own."""
+    """A checkout in a separate process."""
 
     def __init__(self, checkout: Path, size: str, n_threads: int) -> None:
         path = os.pathsep.join(map(str, (checkout, checkout / "allennlp_today")))

@@ -1,6 +1,6 @@
 """
 Several trained models on the same paragraphs, which share one pass of the biLM: CPU seconds and words per CPU second in
-one pipeline of spaCy, in `annotate`, and for each task alone. To compare two versions by turns, name the folder of the
+one pipeline of spaCy, in `annotate`, and for each single task. To compare two versions by turns, name the folder of the
 other one: `python benchmarks/shared_pass.py ner srl coref sst pos --other ../before`
 """
 
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--doors", help="pipeline,annotate, and names of tasks; default: all")
     parser.add_argument("--paragraphs", type=int, default=20)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--other", type=Path, help="the checkout of another version")
+    parser.add_argument("--other", type=Path, help="the checkout of a different version")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     doors = arguments.doors.split(",") if arguments.doors else ["pipeline", "annotate", *arguments.tasks]

@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 PACKAGES = "ELMO_TASKS_PACKAGES"
-"""The variable with packages of one's own classes, which every `TrainedTask` imports, also in other processes."""
+"""The variable with packages of custom classes, which every `TrainedTask` imports, also in other processes."""
 
 
 class _TooFew(argparse.ArgumentTypeError, ValueError):

@@ -82,10 +82,10 @@ _ANN: dict[str, Any] = {"text": "Ann", "start": 0, "end": 3}
 
 
 class Kind:
-    """What is different for results of one kind. `labels` are those of the model."""
+    """What is different for results of one kind. `labels` are the model's."""
 
     result: Any = Any
-    """The type of a plain result, of which JSON lines have the values and Parquet the types."""
+    """The type of a plain result: JSON lines have its values, and Parquet its types."""
     row: Any = None
     """The type of a row in a table, a `TypedDict`. `None`: it depends on the result."""
     has_places: ClassVar[bool] = False
@@ -328,7 +328,7 @@ class Answer(Places):
 
 
 class Label(Kind):
-    """The probabilities of labels, of which one is right; none for a text without words."""
+    """The probabilities of labels; one label is right. None for a text without words."""
 
     example = ("Who sang?", {"no": 0.1, "yes": 0.9})
 

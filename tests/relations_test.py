@@ -1,4 +1,4 @@
-"""A task outside the package with a kind of result of its own, at each door."""
+"""A task outside the package with its own kind of result, at each door."""
 
 import json
 import os

@@ -37,15 +37,16 @@ def models(archive, tmp_path_factory) -> dict[str, Path]:
     return {task: folder / task for task in ("srl", "snli")}
 
 
-@pytest.fixture
-def app(models, monkeypatch) -> Any:
+@pytest.fixture(scope="module")
+def app(models) -> Any:
     from elmo_tasks.serve import make_app
 
-    monkeypatch.setenv("ELMO_TASKS_SERVE", shlex.join(map(str, models.values())))
-    return make_app()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("ELMO_TASKS_SERVE", shlex.join(map(str, models.values())))
+        return make_app()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(app) -> Any:
     from starlette.testclient import TestClient
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 import torch
 from allennlp.common import Params
 from allennlp.data import Batch, DatasetReader, Instance, Vocabulary
@@ -16,6 +17,8 @@ from elmo_tasks.modules import ElmoTokenEmbedder
 
 PLACES = {"none": [], "input": ["input"], "output": ["output"], "both": ["input", "output"]}
 BOTH = PLACES["both"]
+# For tests of all places: with ELMo at both, a model has all its parts.
+EACH_PLACE = [pytest.param(place, marks=[] if place == "both" else pytest.mark.weekly) for place in PLACES]
 
 _GLOVE = "text_field_embedder.token_embedder_tokens.weight"
 

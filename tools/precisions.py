@@ -32,7 +32,7 @@ ANSWERS = ("clusters", "tags", "best_span", "label")
 def answers(task: str, data: Path, precision: Any) -> tuple[list[Any], float, float]:
     """What is found in each text, the score, and the seconds."""
     file, metric = FILES[task]
-    # Not shared with the model of another precision.
+    # Not shared with a model of a different precision.
     trained = TrainedTask(MODELS / task, device="cpu", precision=precision)
     model, reader = trained.predictor._model, trained.predictor._dataset_reader
     reader.reads_gold = True

@@ -108,7 +108,7 @@ class _Walk:
         self._folder, self._tables = folder, tables
 
     def argument(self, value: Any, annotation: Any, place: str, table: _Table) -> None:
-        """Checks an argument, or a part of one; `table` is that of the class which takes it."""
+        """Checks an argument, or a part of one; `table` belongs to the class that takes it."""
         origin, args = get_origin(annotation), get_args(annotation)
         if value is None:
             return

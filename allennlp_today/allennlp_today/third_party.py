@@ -167,7 +167,7 @@ def override_other_signatures(overrides: Module) -> None:
     """
     Symptom: projects for AllenNLP 1 and 2 raise `TypeError: text_to_instance: `inputs` must be present`.
     Cause: AllenNLP required overrides 3.1.0, which compared no signatures, but fails for some classes with Python 3.11
-    and later. The newest compares them, and those of AllenNLP's own subclasses differ. Now it does on request.
+    and later. The newest compares them, and AllenNLP's own subclasses differ. Now it does on request.
     """
     _compare_no_signatures(overrides)
 
@@ -188,7 +188,7 @@ def find_trainer_in_its_old_module(trainer: Module) -> None:
     """
     Symptom: a project for AllenNLP 2.0 raises `cannot import name 'GradientDescentTrainer' from
     'allennlp.training.trainer'`.
-    Cause: a later release moved the class to a module of its own, which imports this one.
+    Cause: a later release moved the class to a new module, which imports this one.
     """
 
     def __getattr__(name: str) -> Any:

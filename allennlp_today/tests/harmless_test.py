@@ -94,7 +94,7 @@ class TestCheckConfig:
 
 
 def test_arguments_of_earlier_versions_are_accepted(tmp_path):
-    """AllenNLP's published configs have them, such as those of ner-elmo and bidaf."""
+    """AllenNLP's published configs have them, such as ner-elmo's and bidaf's."""
     for reader in (
         {"type": "conll2003", "coding_scheme": "BIOUL"},
         {"type": "conll2000", "coding_scheme": "BIOUL"},

@@ -107,7 +107,7 @@ class Output(NamedTuple):
     needs: str = ""
     """What a kind must have: `has_places` or `has_tags`."""
     of_one_text: bool = True
-    """Whether the results are those of a single text, not of a pair."""
+    """Whether the results belong to a single text, not to a pair."""
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
     library: tuple[str, str] | None = None
@@ -208,7 +208,7 @@ def _write_columns(found: Annotations, path: Path) -> None:
             tags.sort(key=lambda of_words: "tag" in next(iter(of_words), {}))
             for words in _sentences(doc):
                 for word in words:
-                    # A part of speech: the universal one, or that of the treebank.
+                    # A part of speech: the universal one, or the treebank's.
                     columns = (next((tag for tag in of_task[word.i].values() if tag != "_"), "_") for of_task in tags)
                     file.write("\t".join([word.text, *columns]) + "\n")
                 file.write("\n")

@@ -34,7 +34,7 @@ class _SpanCounts(Metric):
         self.reset()
 
     def reset(self) -> None:
-        # Of pairs of a gold and a predicted label, of which one may be missing (""), and of sentences.
+        # Of pairs of a gold and a predicted label (one may be missing, ""), and of sentences.
         self._counts = Counter[Any]()
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:

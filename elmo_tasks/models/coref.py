@@ -26,7 +26,7 @@ __all__ = ["CorefResolver"]
 # OntoNotes' genres; a document's name begins with one. All other documents share one extra genre.
 _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
 # Words, including padding, that are encoded together without gradients.
-_MAX_WORDS = 8192
+MAX_WORDS = 8192
 
 Mention = tuple[int, int]
 
@@ -153,7 +153,7 @@ class CorefResolver(ElmoModel):
             none = torch.zeros(0, 0, device=mask.device)
             return none, none, sentences
         # Without gradients, a long document is computed in parts.
-        n_rows = len(lengths) if torch.is_grad_enabled() else max(1, _MAX_WORDS // int(lengths.max()))
+        n_rows = len(lengths) if torch.is_grad_enabled() else max(1, MAX_WORDS // int(lengths.max()))
         parts = [self._encode_sentences(tokens, mask, rows) for rows in has_words.nonzero().split(n_rows)]
         embedded, hidden = map(torch.cat, zip(*parts, strict=True))
         return embedded, hidden, sentences

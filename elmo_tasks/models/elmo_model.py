@@ -112,7 +112,7 @@ def without_repetitions(tokens: TextFieldTensors) -> tuple[TextFieldTensors, tor
 
 
 def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> None:
-    """At the start of a training, a warning if word vectors lack most words, as those of a different language do."""
+    """At the start of a training, a warning if word vectors lack most words, as in a different language."""
     # How often each word occurs in the data; an archive's vocabulary has no counts.
     counts = (getattr(vocab, "_retained_counter", None) or {}).get("tokens", {})
     files = {each._pretrained_file for each in embedder.modules() if isinstance(each, Embedding)}

@@ -94,7 +94,7 @@ class NerTagger(ElmoModel):
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """See `SpanF1`. The scores of each label are those of a whole evaluation."""
+        """See `SpanF1`. The scores of each label belong to a whole evaluation."""
         is_whole = reset and not self.training
         return self._span_f1.get_metric(reset, verbose=self._verbose_metrics and is_whole)
 

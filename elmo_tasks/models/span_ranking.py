@@ -14,7 +14,7 @@ __all__ = ["AntecedentScorer", "SpanEmbedder", "antecedents_in_clusters", "best_
 __all__ += ["negative_log_likelihood", "pair_products", "spans_without_crossings"]
 
 # The number of words with spans that are computed together, without gradients.
-_WORDS_AT_ONCE = 1024
+WORDS_AT_ONCE = 1024
 # The approximate number of pairs that are computed together.
 _MAX_PAIRS = 8192
 # The first distance of each bucket but the lowest. The buckets are 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, and 64 or more.
@@ -67,10 +67,10 @@ class SpanEmbedder(torch.nn.Module):
 
     def in_parts(self, embedded: torch.Tensor, hidden: torch.Tensor, spans: torch.Tensor) -> Iterator[torch.Tensor]:
         """The result of `forward` for spans in text order, in parts of bounded size."""
-        firsts = range(0, len(embedded), _WORDS_AT_ONCE)
-        sizes = spans[:, 0].div(_WORDS_AT_ONCE, rounding_mode="floor").bincount(minlength=len(firsts))
+        firsts = range(0, len(embedded), WORDS_AT_ONCE)
+        sizes = spans[:, 0].div(WORDS_AT_ONCE, rounding_mode="floor").bincount(minlength=len(firsts))
         for first, part in zip(firsts, spans.split(sizes.tolist()), strict=True):
-            words = slice(first, first + _WORDS_AT_ONCE + self._max_width - 1)
+            words = slice(first, first + WORDS_AT_ONCE + self._max_width - 1)
             yield self(embedded[words], hidden[words], part - first)
 
     def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:

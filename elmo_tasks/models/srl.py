@@ -96,7 +96,7 @@ class SemanticRoleLabeler(ElmoModel):
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """See `SrlF1`; there are none in training. The scores of each label are those of a whole evaluation."""
+        """See `SrlF1`; there are none in training. The scores of each label belong to a whole evaluation."""
         return {} if self.training else self._srl_f1.get_metric(reset, verbose=self._verbose_metrics and reset)
 
     default_predictor = "elmo_srl"

@@ -7,7 +7,7 @@ import torch
 __all__ = ["in_blocks"]
 
 # The number of pairs of words that are computed together.
-_MAX_PAIRS = 2**22
+MAX_PAIRS = 2**22
 
 
 def in_blocks(attend: Callable[[torch.Tensor, int], torch.Tensor], words: torch.Tensor) -> torch.Tensor:
@@ -17,7 +17,7 @@ def in_blocks(attend: Callable[[torch.Tensor, int], torch.Tensor], words: torch.
     memory is linear in the length of the text. A backward pass would need all weights of the attention anyway.
     """
     batch_size, timesteps = words.shape[:2]
-    size = max(1, _MAX_PAIRS // max(1, batch_size * timesteps))
+    size = max(1, MAX_PAIRS // max(1, batch_size * timesteps))
     if torch.is_grad_enabled() or size >= timesteps:
         return attend(words, 0)
     parts = zip(words.split(size, 1), range(0, timesteps, size), strict=True)

@@ -208,7 +208,7 @@ class JsonLinesPredictor(InterpretablePredictor):
 
 
 def at_once(items: Iterable[Item], read_of: Callable[[Item], Input]) -> Iterator[tuple[Item, ...]]:
-    """The items that are predicted together, of which `read_of` gives what a task has read."""
+    """The items that are predicted together; `read_of` gives what a task has read of one."""
 
     def share(item: Item) -> float:
         texts, parts = read_of(item)

@@ -163,7 +163,7 @@ class PosPredictor(TaggingPredictor):
         return self._columns_of(label)[0]
 
     def _columns_of(self, tag: str) -> list[str]:
-        # Of a model for one column, a tag may contain a "|" of its own.
+        # Of a model for one column, a tag may itself contain a "|".
         return tag.split("|", len(getattr(self._dataset_reader, "columns", ("upos",))) - 1)
 
 

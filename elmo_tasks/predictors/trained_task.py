@@ -71,7 +71,7 @@ class TrainedTask:
         `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or in a package that
         `ELMO_TASKS_PACKAGES` names.
     trusted
-        Whether the model's config may name any class, file or address. By default, only what is known to be harmless.
+        Whether the model's config may name any class, file or address. By default, only what is listed as harmless.
     device
         See `Elmo.from_pretrained`.
     precision
@@ -171,7 +171,7 @@ class TrainedTask:
         """
         The results for texts, given as in a call, as a table with a row for each name, role, mention or tagged word,
         or for each text. `document` is the number of the text, from 0. The columns and their types do not depend on
-        the results, except of a task with results of its own form.
+        the results, except if a task has its own form of results.
         """
         import pandas
 
@@ -267,7 +267,7 @@ class TrainedTask:
     def by_name(
         cls, models: Iterable[str | PathLike[str]], *, threshold: float = 0.0, **options: Any
     ) -> dict[str, "TrainedTask"]:
-        """Several tasks by their `name`. Two with the same name are an error. `threshold` is for those of names."""
+        """Several tasks by their `name`. Two with the same name are an error. `threshold` is for models of names."""
         tasks: dict[str, TrainedTask] = {}
         for task in (cls(model, **options) for model in models):
             if task.name in tasks:

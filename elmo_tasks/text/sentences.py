@@ -16,7 +16,7 @@ Document = str | Sequence[Sentence]
 MAX_SENTENCE_WORDS = 96
 """The length of the longest piece of an overlong sentence."""
 
-# Up to a number of characters, of which one takes about 30 bytes.
+# Up to a number of characters; one takes about 30 bytes.
 _LOCATED: Recent[list[list[Word]]] = Recent(500_000)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 # After one of these, a long sentence is cut.

@@ -92,7 +92,7 @@ def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
 
 
 def tokens_of_text(text: str, language: str) -> list[str]:
-    """spaCy's tokens of a text, with those of white space, in a time proportional to the length of any text."""
+    """spaCy's tokens of a text, including white space, in a time proportional to the length of any text."""
     tokens: list[str] = []
     for part in _parts(text):
         with lock:

@@ -1,5 +1,5 @@
 """
-Compares the biLM on a GPU with the biLM on the CPU in float64. Without CUDA, the tests run only on the CPU, which keeps
+Compares the biLM on a GPU with the biLM on the CPU in float64. Once a week, the tests also run on the CPU, which keeps
 them correct.
 """
 
@@ -14,9 +14,9 @@ from elmo_tasks.bilm.character_encoder import distinct_rows
 from elmo_tasks.bilm.kernels.packed_linear import StackedLinear
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from tests.bilm.helpers import SMALL, random_bilm
-from tests.devices import DEVICES
+from tests.devices import ON_CUDA
 
-pytestmark = pytest.mark.parametrize("device", DEVICES)
+pytestmark = pytest.mark.parametrize("device", [pytest.param("cpu", marks=pytest.mark.weekly), ON_CUDA])
 
 # More units than the block size of a kernel, and not a multiple of it.
 OPTIONS = dataclasses.replace(SMALL, cell_dim=300, projection_dim=70)

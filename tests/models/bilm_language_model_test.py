@@ -110,7 +110,9 @@ class TestLossInTraining:
         monkeypatch.setattr("torch.cuda.is_available", lambda: False)
         assert make(vocab, precision="auto").bilm.precision == precision
 
-    @pytest.mark.parametrize("arguments", [{"n_samples": 4}, {"softmax": "full"}])
+    @pytest.mark.parametrize(
+        "arguments", [{"n_samples": 4}, pytest.param({"softmax": "full"}, marks=pytest.mark.weekly)]
+    )
     def test_it_can_be_trained(self, vocab, arguments):
         model = make(vocab, **arguments)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
@@ -225,6 +227,7 @@ class TestTeacher:
         of_words = np.log(student.get_metrics(reset=True)["perplexity"])
         assert loss == pytest.approx(0.3 * of_words + distance, rel=1e-4)
 
+    @pytest.mark.weekly
     def test_it_learns_from_a_frozen_teacher(self, student, tensors):
         teacher = {name: weight.clone() for name, weight in student.teacher.state_dict().items()}
         optimizer = torch.optim.Adam([weight for weight in student.parameters() if weight.requires_grad], lr=0.01)

@@ -7,7 +7,7 @@ import torch
 
 from elmo_tasks.models.span_ranking import spans_without_crossings
 from tests.largest_tensor import largest_tensor
-from tests.task_models import BOTH, PLACES, TaskModel
+from tests.task_models import BOTH, EACH_PLACE, PLACES, TaskModel
 
 SENTENCES = [["Ada", "Berg", "sang", "in", "Oslo", "."], ["She", "slept", "there", "."], ["It", "rained", "."]]
 CLUSTERS = [[(0, 1), (6, 6)], [(4, 4), (8, 8)]]
@@ -76,7 +76,7 @@ class TestCorefResolver:
         assert output["spans"][0].tolist() == spans.tolist()
         assert output["antecedents"][0].tolist() == antecedents
 
-    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize("place", EACH_PLACE)
     def test_predictions_do_not_depend_on_the_batch(self, make_model, place):
         resolver = make_model("coref", PLACES[place])
         instances = [
@@ -91,7 +91,7 @@ class TestCorefResolver:
             assert together["clusters"][row] == alone["clusters"][0]
         assert "loss" not in together
 
-    @pytest.mark.parametrize("place", ["none", "both"])
+    @pytest.mark.parametrize("place", EACH_PLACE)
     def test_without_gradients_a_long_document_is_computed_in_parts(self, make_model, place, monkeypatch):
         resolver = make_model("coref", PLACES[place])
         resolver.enlarge()
@@ -99,8 +99,8 @@ class TestCorefResolver:
         words = cycle(resolver.model.vocab.get_token_to_index_vocabulary("tokens"))
         sentences = [list(islice(words, n)) for n in [1, 7, 2, 50, 3, 3, 30] * 5]
         tensors, sizes, outputs = batch_of(resolver, sentences, clusters=CLUSTERS), [], []
-        monkeypatch.setattr("elmo_tasks.models.coref._MAX_WORDS", 350)
-        monkeypatch.setattr("elmo_tasks.models.span_ranking._WORDS_AT_ONCE", 20)
+        monkeypatch.setattr("elmo_tasks.models.coref.MAX_WORDS", 350)
+        monkeypatch.setattr("elmo_tasks.models.span_ranking.WORDS_AT_ONCE", 20)
         batches = []
         resolver.model.encoder.register_forward_pre_hook(lambda module, args: batches.append(tuple(args[1].shape)))
         for has_gradients in (True, False):

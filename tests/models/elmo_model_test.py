@@ -15,7 +15,7 @@ from elmo_tasks.models.elmo_model import (
     softmax_over_words,
     warn_of_unknown_words,
 )
-from tests.task_models import BOTH, PLACES, TASKS
+from tests.task_models import BOTH, EACH_PLACE, PLACES, TASKS
 
 EMBEDDERS = {"input": "text_field_embedder", "output": "output_embedder"}
 ROWS = {
@@ -67,7 +67,7 @@ def fill_biases(value, *modules):
 
 @pytest.mark.parametrize("task", TASKS)
 class TestElmoInEveryModel:
-    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize("place", EACH_PLACE)
     def test_all_parameters_but_the_frozen_ones_are_trained(self, make_model, task, place):
         made = make_model(task, PLACES[place], TASKS[task].gradient_overrides)
         found = [made.model.get_submodule(f"{EMBEDDERS[name]}.token_embedder_elmo") for name in PLACES[place]]
@@ -171,7 +171,7 @@ def test_the_softmax_is_over_the_words_only(seed):
         assert not found[row, :, length:].any()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", EACH_PLACE)
 @pytest.mark.parametrize("task", ["ner", "srl"])
 def test_tags_do_not_depend_on_the_batch(make_model, task, place):
     made = make_model(task, PLACES[place])

@@ -5,7 +5,7 @@ from allennlp.modules.matrix_attention import DotProductMatrixAttention
 from allennlp.nn import Activation
 
 from tests.models.elmo_model_test import ROWS, copy_weights, encoded_by, fill_biases, zeros_of_inputs
-from tests.task_models import BOTH, PLACES, TaskModel
+from tests.task_models import BOTH, EACH_PLACE, PLACES, TaskModel
 
 PAIRS = ROWS["snli"]
 
@@ -31,7 +31,7 @@ def esim(classifier: TaskModel, pair: tuple[str, ...]) -> torch.Tensor:
 
 
 class TestEsim:
-    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize("place", EACH_PLACE)
     def test_it_computes_its_formulas(self, make_model, place):
         classifier = make_model("snli", PLACES[place])
         classifier.enlarge()

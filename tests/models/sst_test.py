@@ -4,7 +4,7 @@ from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 
 from tests.models.elmo_model_test import ROWS, copy_weights, encoded_by, fill_biases, zeros_of_inputs
-from tests.task_models import BOTH, PLACES, TaskModel
+from tests.task_models import BOTH, EACH_PLACE, PLACES, TaskModel
 
 TEXTS = ROWS["sst"]
 
@@ -25,7 +25,7 @@ def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
 
 
 class TestBiattentiveClassifier:
-    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize("place", EACH_PLACE)
     def test_it_computes_its_formulas(self, make_model, place):
         classifier = make_model("sst", PLACES[place])
         classifier.enlarge()

@@ -3,17 +3,14 @@ from pathlib import Path
 import pytest
 from allennlp.common.testing import ModelTestCase
 
-from tests.task_models import PLACES, TASKS
-
-# With ELMo at both places, a model has all its parts.
-PLACES_OF_TRAINING = [pytest.param(place, marks=[] if place == "both" else pytest.mark.weekly) for place in PLACES]
+from tests.task_models import EACH_PLACE, PLACES, TASKS
 
 
 @pytest.mark.slow
 class TestTraining(ModelTestCase):
     """AllenNLP trains, saves and loads each model, and compares the loaded model with the trained one."""
 
-    @pytest.mark.parametrize("place", PLACES_OF_TRAINING)
+    @pytest.mark.parametrize("place", EACH_PLACE)
     @pytest.mark.parametrize("task", TASKS)
     def test_it_can_train_save_and_load(self, environment, small_data, write_variant, task, place):
         row = TASKS[task]

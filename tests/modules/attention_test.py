@@ -5,7 +5,7 @@ from elmo_tasks.modules.attention import in_blocks
 from tests.largest_tensor import largest_tensor
 from tests.task_models import BOTH
 
-N_WORDS = 1000
+N_WORDS = 900
 # A long text or pair of texts, and a short one.
 TEXTS = {
     "sst": [(["tired"] * N_WORDS,), (["A", "charming", "film"],)],
@@ -16,7 +16,7 @@ TEXTS = {
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("elmo_tasks.modules.attention._MAX_PAIRS", 100 * N_WORDS)
+    monkeypatch.setattr("elmo_tasks.modules.attention.MAX_PAIRS", 100 * N_WORDS)
 
 
 def test_blocks_have_all_words_in_order(small_blocks):
@@ -27,14 +27,14 @@ def test_blocks_have_all_words_in_order(small_blocks):
         assert torch.equal(part, words[:, first : first + part.shape[1]])
         return part
 
-    for has_gradients, expected in ((False, [50] * 20), (True, [N_WORDS])):
+    for has_gradients, expected in ((False, [50] * 18), (True, [N_WORDS])):
         seen.clear()
         with torch.set_grad_enabled(has_gradients):
             assert torch.equal(in_blocks(attend, words), words)
         assert seen == expected
 
 
-@pytest.mark.parametrize("task", TEXTS)
+@pytest.mark.parametrize("task", ["squad", *(pytest.param(task, marks=pytest.mark.weekly) for task in ("sst", "snli"))])
 def test_without_gradients_memory_is_linear_and_results_are_equal(make_model, task, small_blocks):
     made = make_model(task, BOTH)
     made.enlarge()

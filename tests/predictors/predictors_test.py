@@ -11,7 +11,7 @@ from allennlp.predictors import Predictor
 from elmo_tasks.predictors import SentencePredictor, WordHotflip
 from elmo_tasks.predictors.interpretation import texts_of
 from tests.predictors.trained_task_test import rounded
-from tests.task_models import PLACES, TASKS
+from tests.task_models import EACH_PLACE, PLACES, TASKS
 
 # For each task, a line, a longer one, and one without words.
 LINES = {
@@ -137,7 +137,7 @@ class TestAllTasks:
             n_words = sum(map(len, field)) if task == "coref" else len(field)
             assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(1.0, abs=1e-3)
 
-    @pytest.mark.parametrize("places", ["none", "both"])
+    @pytest.mark.parametrize("places", EACH_PLACE)
     def test_gradients_are_differences_of_the_loss(self, made_predictor, task, places):
         predictor = made_predictor(task, places)
         before = predictor.predict_json(LINES[task][1])
@@ -164,11 +164,11 @@ class TestAllTasks:
         # The model is as before, for other threads.
         assert predictor.predict_json(LINES[task][1]) == rounded(before)
 
-    @pytest.mark.parametrize("places", ["none", "both"])
+    @pytest.mark.parametrize("places", EACH_PLACE)
     def test_words_are_removed_or_replaced(self, made_predictor, task, places):
         if task == "coref":
             pytest.skip("mentions are numbers of words, which change with each removed word")
-        if (task, places) == ("squad", "both"):
+        if task == "squad" and places != "none":
             pytest.skip("AllenNLP compares the passages, whose character ids are arrays")
         names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
         of_text, predictor = names.get(task, ("tokens", "grad_input_1")), made_predictor(task, places)

@@ -4,8 +4,7 @@ import gc
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations
-from weakref import WeakValueDictionary
+from itertools import count
 
 import numpy as np
 import pytest
@@ -17,15 +16,20 @@ from elmo_tasks.bilm import Bilm
 from tests.paths import TINY_BILM
 from tests.predictors.trained_task_test import rounded
 
-TEXTS = ["Ann met her brother in Rome . He was tired .", "It rained . She carried the old bag .", "He was tired ."]
 N_SENTENCES = 4
+NUMBERS = count()
+
+
+@pytest.fixture
+def texts() -> list[str]:
+    """Of no other test: a model that a test still has keeps the layers of its texts."""
+    last = f"He had {next(NUMBERS)} ."
+    return [f"Ann met her brother in Rome, after {last} {last}", f"It rained, and {last} She saw that {last}", last]
 
 
 @pytest.fixture
 def computed(monkeypatch) -> Iterator[list[int]]:
     """The numbers of sentences that biLMs have computed for stores."""
-    # A model that other tests still have keeps the layers of these texts.
-    monkeypatch.setattr("elmo_tasks.bilm.layer_cache._SHARED", WeakValueDictionary())
     numbers: list[int] = []
     forward = Bilm.forward
 
@@ -47,9 +51,9 @@ def models(archive, tmp_path) -> dict[str, str]:
 
 
 class TestSharedPass:
-    @pytest.mark.parametrize("names", list(permutations(["elmo", "first", "second"])))
+    @pytest.mark.parametrize("names", [("elmo", "first", "second"), ("second", "elmo", "first")])
     @pytest.mark.parametrize("as_stream", [False, True])
-    def test_components(self, models, computed, names, as_stream):
+    def test_components(self, models, computed, texts, names, as_stream):
         nlp = spacy.blank("en")
         nlp.add_pipe("sentencizer")
         for name in names:
@@ -57,34 +61,34 @@ class TestSharedPass:
                 nlp.add_pipe("elmo_ner", name, config={"model": models[name]})
             else:
                 nlp.add_pipe(name, config={"bilm": str(TINY_BILM)})
-        docs = list(nlp.pipe(TEXTS)) if as_stream else list(map(nlp, TEXTS))
+        docs = list(nlp.pipe(texts)) if as_stream else list(map(nlp, texts))
         assert sum(computed) == N_SENTENCES
         expected = Elmo.from_pretrained(TINY_BILM).embed([[token.text for token in docs[2]]])[0]
         assert all(
             np.allclose(token._.elmo, vector, atol=1e-5) for token, vector in zip(docs[2], expected, strict=True)
         )
 
-    def test_tasks_of_a_process_and_alone(self, models, computed):
+    def test_tasks_of_a_process_and_alone(self, models, computed, texts):
         first, second = map(TrainedTask, models.values())
-        together = first(TEXTS), second(TEXTS)
+        together = first(texts), second(texts)
         assert sum(computed) == N_SENTENCES
         del first, second
         for (_, model), results in zip(models.items(), together, strict=True):
             gc.collect()
             # A new biLM computes them again.
-            assert TrainedTask(model)(TEXTS) == rounded(results)
+            assert TrainedTask(model)(texts) == rounded(results)
         assert sum(computed) == 3 * N_SENTENCES
 
-    def test_a_corpus(self, models, computed, tmp_path):
-        (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    def test_a_corpus(self, models, computed, texts, tmp_path):
+        (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
         annotate_file(list(models.values()), tmp_path / "texts.txt", tmp_path / "out.jsonl")
         assert sum(computed) == N_SENTENCES
 
 
-def test_threads_over_several_models(models, archive):
+def test_threads_over_several_models(models, archive, texts):
     """Each text is read by all models at the same time, and by none before."""
     paths = [*models.values(), str(archive("sst", "both", 3))]
-    texts = [f"{text} It was number {number} ." for number in range(4) for text in TEXTS]
+    texts = [f"{text} It was number {number} ." for number in range(4) for text in texts]
     calls = [(path, text) for text in texts for path in paths]
     tasks = {path: TrainedTask(path) for path in paths}
     with ThreadPoolExecutor(8) as pool:

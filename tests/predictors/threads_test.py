@@ -13,6 +13,7 @@ import spacy
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.bilm import LayerCache
 from tests.predictors.trained_task_test import rounded
+from tests.task_models import EACH_PLACE
 
 INPUTS = {"coref": 1, "ner": 1, "snli": 2, "squad": 2, "srl": 1, "sst": 1}
 TEXT = "Ann met her brother in Rome . He was tired and she carried the old bag because it rained"
@@ -39,7 +40,7 @@ def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
         return list(pool.map(function, inputs))
 
 
-@pytest.mark.parametrize("places", [pytest.param("input", marks=pytest.mark.weekly), "both"])
+@pytest.mark.parametrize("places", EACH_PLACE)
 @pytest.mark.parametrize("task", INPUTS)
 def test_a_task(archive, task, places):
     path = archive(task, places, 3)

@@ -50,7 +50,7 @@ class TestPublishedRuns:
         assert ended.value.code == 2
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_run_is_trained_once_and_shown(command, tmp_path, capsys):
     overrides = {"dataset_reader.max_instances": 8, "trainer.num_epochs": 1}
     arguments = ["--figure", "2", "--tasks", "ner", "--seeds", "1", "--overrides", json.dumps(overrides)]

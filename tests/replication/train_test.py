@@ -65,7 +65,8 @@ class TestTrainAll:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "number", [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.weekly)]
+    "number",
+    [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.weekly) for number in (signal.SIGTERM, signal.SIGINT))],
 )
 def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, number):
     """SIGTERM and Ctrl-C also stop the training; after SIGKILL it continues, and holds its lock."""

@@ -148,7 +148,7 @@ def pytest_configure(config: Any) -> None:
 
 
 def _trust_archives() -> None:
-    """Their archives name any class, as those of AllenNLP's users do."""
+    """Their archives name any class, as the archives of AllenNLP's users do."""
     import torch  # noqa: F401
 
     from allennlp_today.import_hooks import after_import

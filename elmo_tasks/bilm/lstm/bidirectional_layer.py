@@ -295,7 +295,7 @@ def _steps_back(
 
 
 class _JoinedBack:
-    """From the gradients of the products to those of the inputs and the previous outputs, in one product per step."""
+    """The gradients of the inputs and the previous outputs, in one product per step."""
 
     def __init__(self, kernel: torch.Tensor, dtype: torch.dtype) -> None:
         self._to_read = StackedLinear(kernel, dtype=dtype)
@@ -313,7 +313,7 @@ class _JoinedBack:
 
 
 class _StackedBack:
-    """The same where a kernel adds to the gradients of the previous outputs, and those of the inputs can wait."""
+    """The same where a kernel adds to the gradients of the previous outputs, and the inputs' can wait."""
 
     def __init__(self, kernel: torch.Tensor, dtype: torch.dtype) -> None:
         of_input, of_output = kernel.chunk(2, 1)

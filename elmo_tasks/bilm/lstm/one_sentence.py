@@ -15,7 +15,7 @@ from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 __all__ = ["OneRowLinear", "SentenceLstms", "takes_one_row"]
 
 # Weights of at most this many elements each (4 MB of float32) are stacked, for one product over all LSTMs.
-_ELEMENTS_STACKED = 2**20
+ELEMENTS_STACKED = 2**20
 
 
 class OneRowLinear:
@@ -23,7 +23,7 @@ class OneRowLinear:
 
     def __init__(self, weights: Sequence[torch.Tensor]) -> None:
         input_dim, output_dim = weights[0].shape
-        self._stacked = torch.stack(list(weights)) if weights[0].numel() <= _ELEMENTS_STACKED else None
+        self._stacked = torch.stack(list(weights)) if weights[0].numel() <= ELEMENTS_STACKED else None
         # With many inputs, a product of one row is faster if the weights of an output are contiguous.
         self._weights = [weight.t().contiguous().t() if input_dim > output_dim else weight for weight in weights]
 

@@ -14,7 +14,7 @@ from elmo_tasks.bilm.kernels.packed_linear import PackedLinear
 __all__ = ["LmSoftmax", "Negatives", "draw_negatives"]
 
 # Logits in memory at the same time: 256 MB of float32, which is 372 rows for a vocabulary of 180,000 words.
-_LOGITS_AT_ONCE = 2**26
+LOGITS_AT_ONCE = 2**26
 # Rows of a block of logits in training: on a CPU, more would leave the cache between the operations on them.
 _ROWS_AT_ONCE = {"cpu": 128}
 # Rows per thread and words in a block of logits on a CPU: 1 MB of float32, which fits in the cache.
@@ -109,7 +109,7 @@ class LmSoftmax(nn.Module):
         return losses
 
     def _losses_in_chunks(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        n_rows = max(1, _LOGITS_AT_ONCE // self.n_words)
+        n_rows = max(1, LOGITS_AT_ONCE // self.n_words)
         chunks = zip(torch.split(hidden, n_rows), torch.split(targets, n_rows), strict=True)
         losses = []
         for some, their_targets in chunks:
@@ -160,7 +160,7 @@ class _Loss(torch.autograd.Function):
         to_logits, to_hidden = PackedLinear(weight, dtype=dtype), PackedLinear(weight.t(), dtype=dtype)
         losses, d_target_logits, d_hidden = (torch.empty_like(each) for each in (target_logits, target_logits, hidden))
         d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
-        n_rows = max(1, min(_ROWS_AT_ONCE.get(hidden.device.type, _LOGITS_AT_ONCE), _LOGITS_AT_ONCE // len(weight)))
+        n_rows = max(1, min(_ROWS_AT_ONCE.get(hidden.device.type, LOGITS_AT_ONCE), LOGITS_AT_ONCE // len(weight)))
         for start in range(0, len(hidden), n_rows):
             rows = slice(start, start + n_rows)
             # Shape: (n_rows, n_words), in place until the end of the block.

@@ -1,4 +1,4 @@
-"""What the task gives: a kind of result of its own, and the predictor that makes it."""
+"""What the task gives: its own kind of result, and the predictor that makes it."""
 
 from collections.abc import Iterator
 from itertools import chain

@@ -8,12 +8,12 @@ from elmo_tasks.bilm.plain import Lstm
 from tests.bilm.lstm.bidirectional_layer_test import random_lstm
 
 
-@pytest.mark.parametrize("elements_stacked", [0, one_sentence._ELEMENTS_STACKED])
+@pytest.mark.parametrize("elements_stacked", [0, one_sentence.ELEMENTS_STACKED])
 @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
 @pytest.mark.parametrize("n_words", [1, 300])
 def test_a_long_sentence_equals_the_plain_lstm(elements_stacked, clips, n_words, monkeypatch):
     """With one product for all LSTMs, and with one for each; in one span of words, and in several."""
-    monkeypatch.setattr(one_sentence, "_ELEMENTS_STACKED", elements_stacked)
+    monkeypatch.setattr(one_sentence, "ELEMENTS_STACKED", elements_stacked)
     lstms = [random_lstm(seed, **clips).requires_grad_(False) for seed in range(2)]
     inputs = torch.randn(2, n_words, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     outputs = BidirectionalLayer(lstms)(inputs, [1] * n_words)
@@ -25,9 +25,9 @@ def test_a_long_sentence_equals_the_plain_lstm(elements_stacked, clips, n_words,
         torch.testing.assert_close(found, plain(words)[0], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("elements_stacked", [0, one_sentence._ELEMENTS_STACKED])
+@pytest.mark.parametrize("elements_stacked", [0, one_sentence.ELEMENTS_STACKED])
 def test_weights_that_change_are_read_again(elements_stacked, monkeypatch):
-    monkeypatch.setattr(one_sentence, "_ELEMENTS_STACKED", elements_stacked)
+    monkeypatch.setattr(one_sentence, "ELEMENTS_STACKED", elements_stacked)
     lstm, inputs = random_lstm().requires_grad_(False), torch.ones(1, 3, 2, dtype=torch.float64)
     layer = BidirectionalLayer([lstm])
     for change in (lambda: None, lambda: lstm.kernel.mul_(2.0), lambda: lstm.projection.mul_(2.0)):

@@ -58,7 +58,7 @@ class TestFull:
         softmax = random_softmax(n_words, dim).train(training)
         hidden, targets = random_rows(n, n_words, dim)
         with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(softmax_module, "_LOGITS_AT_ONCE", logits_at_once)
+            monkeypatch.setattr(softmax_module, "LOGITS_AT_ONCE", logits_at_once)
             assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
 
     def test_under_autocast_the_sum_is_float32(self):

@@ -12,7 +12,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 from tests.paths import FIXTURES
 
 _SIZE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
-_POSITIONS = 40
+POSITIONS = 40
 _N_PIECES = 150
 
 
@@ -63,7 +63,7 @@ def _bert() -> Any:
     fast = transformers.BertTokenizerFast(tokenizer_object=tokenizer, do_lower_case=False)
     # Like the published one: trained on masked words, without the pooler, which word vectors do not need.
     return fast, lambda size: transformers.BertForMaskedLM(
-        transformers.BertConfig(vocab_size=size, max_position_embeddings=_POSITIONS, **_SIZE)
+        transformers.BertConfig(vocab_size=size, max_position_embeddings=POSITIONS, **_SIZE)
     )
 
 
@@ -72,7 +72,7 @@ def _electra() -> Any:
     _template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]", "[SEP]")
     fast = transformers.ElectraTokenizerFast(tokenizer_object=tokenizer, do_lower_case=False)
     return fast, lambda size: transformers.ElectraForPreTraining(
-        transformers.ElectraConfig(vocab_size=size, embedding_size=8, max_position_embeddings=_POSITIONS, **_SIZE)
+        transformers.ElectraConfig(vocab_size=size, embedding_size=8, max_position_embeddings=POSITIONS, **_SIZE)
     )
 
 
@@ -87,7 +87,7 @@ def _roberta() -> Any:
     fast = transformers.RobertaTokenizerFast(tokenizer_object=tokenizer)
     # Positions start after the padding position.
     return fast, lambda size: transformers.RobertaForMaskedLM(
-        transformers.RobertaConfig(vocab_size=size, max_position_embeddings=_POSITIONS + 2, pad_token_id=1, **_SIZE)
+        transformers.RobertaConfig(vocab_size=size, max_position_embeddings=POSITIONS + 2, pad_token_id=1, **_SIZE)
     )
 
 
@@ -99,7 +99,7 @@ def _gpt() -> Any:
     tokenizer.train_from_iterator(_text(), trainer)
     fast = transformers.OpenAIGPTTokenizerFast(tokenizer_object=tokenizer)
     return fast, lambda size: transformers.OpenAIGPTLMHeadModel(
-        transformers.OpenAIGPTConfig(vocab_size=size, n_positions=_POSITIONS, n_embd=16, n_layer=2, n_head=2)
+        transformers.OpenAIGPTConfig(vocab_size=size, n_positions=POSITIONS, n_embd=16, n_layer=2, n_head=2)
     )
 
 
@@ -118,7 +118,7 @@ def _albert() -> Any:
     _template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]", "[SEP]")
     fast = transformers.AlbertTokenizerFast(tokenizer_object=tokenizer)
     return fast, lambda size: transformers.AlbertForMaskedLM(
-        transformers.AlbertConfig(vocab_size=size, embedding_size=8, max_position_embeddings=_POSITIONS, **_SIZE)
+        transformers.AlbertConfig(vocab_size=size, embedding_size=8, max_position_embeddings=POSITIONS, **_SIZE)
     )
 
 
