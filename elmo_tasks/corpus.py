@@ -5,15 +5,15 @@ import csv
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from elmo_tasks.files.json_files import file_digest, text_digest
-from elmo_tasks.files.tables import TABLES, Row, plain_json, rows_of
+from elmo_tasks.files.tables import REPEATED, TABLES, Row, plain_json
 from elmo_tasks.text.formats import format_of, text_sentences, without_boundaries
 from elmo_tasks.text.lines import COMPRESSED, numbered_lines, text_of_file
 from elmo_tasks.text.normal import readable
@@ -23,6 +23,7 @@ __all__ = ["FORMATS", "Corpus", "Document", "Text", "add_corpus_arguments", "col
 
 logger = logging.getLogger(__name__)
 
+_Columns = tuple[list[str | None], str | None, dict[str, str | None]]
 FORMATS = ("text", *TABLES)
 Text = str | list[str]
 """A text, or its words."""
@@ -99,10 +100,10 @@ class Corpus:
 
     def survey(self) -> tuple[int, dict[str, str]]:
         """
-        The number of documents, and the columns that are kept, each with its type: see `_type_of`. It reads the whole
-        corpus, so an error in any document is raised here.
+        The number of documents, and the columns that are kept, each with its type: see `_type_of_all`. It reads the
+        whole corpus, so an error in any document is raised here.
         """
-        n_documents, columns, kept, repeated = 0, dict[str, None](), dict[str, set[str]](), list[str]()
+        n_documents, columns, kept, repeated = 0, dict[str, None](), dict[str, set[type]](), list[str]()
         # Numbers, because the names of many documents may need much memory.
         names = set[int]()
         for row, document in self._documents():
@@ -111,25 +112,28 @@ class Corpus:
             names.add(number)
             columns |= dict.fromkeys(row)
             for column, value in document.kept.items():
-                kept.setdefault(column, set()).add(_type_of(value))
+                # Of Parquet, integers have 64 bits.
+                is_large = isinstance(value, int) and not -(2**63) <= value < 2**63
+                kept.setdefault(column, set()).add(object if is_large else type(value))
             n_documents += 1
         if not n_documents:
             raise ValueError(f"expected texts, got none: {self.path}")
-        wanted = {*self.keep, self.id_column} - {"all", None}
-        if unknown := [name for name in wanted if name and _column_of(Row(columns.items()), name) is None]:
+        wanted = filter(None, {*self.keep, self.id_column} - {"all"})
+        if unknown := [name for name in wanted if _column_of(columns, name) is None]:
             found = ", ".join(columns)
             raise ValueError(f"expected one of the columns {found}, got {', '.join(map(repr, unknown))}: {self.path}")
         if repeated:
             logger.warning("%s: %d names are repeated, such as %r", self.path, len(repeated), repeated[0])
-        return n_documents, {column: _common_type(types) for column, types in kept.items()}
+        return n_documents, {column: _type_of_all(types) for column, types in kept.items()}
 
     def documents(self) -> Iterator[Document]:
         return (document for _, document in self._documents())
 
     def _documents(self) -> Iterator[tuple[Row, Document]]:
+        columns_in = lru_cache(maxsize=100)(self._columns_in)
         for place, row in self._rows():
             try:
-                yield row, self._document(place, row)
+                yield row, self._document(place, row, columns_in(tuple(row)))
             except ValueError as error:
                 raise ValueError(f"{error}: {self.path}, text {place}") from None
 
@@ -140,36 +144,42 @@ class Corpus:
             name = str(file.relative_to(self.path)) if self.path.is_dir() else ""
             numbered: Iterator[tuple[int, Any]]
             if self.format in TABLES:
-                numbered = rows_of(file, self.format)
+                numbered = TABLES[self.format](file)
             elif self.of_sentences:
                 numbered = text_sentences(file, letters=self.letters, is_text=self.input_format == "text")
             elif name:
-                yield name, Row([(column, text_of_file(file))])
+                yield name, {column: text_of_file(file)}
                 continue
             else:
                 numbered = numbered_lines(file)
             for number, row in numbered:
-                row = row if isinstance(row, Row) else Row([(column, row)])
-                yield f"{name}:{number}" if name else str(number), row
+                yield f"{name}:{number}" if name else str(number), row if isinstance(row, dict) else {column: row}
 
-    def _document(self, place: str, row: Row) -> Document:
-        texts = tuple(self._text(row, column) for column in self.columns)
-        id_column = _column_of(row, self.id_column or "id")
-        name = plain_json(row.get(id_column)) if id_column is not None else None
-        kept: dict[str, str | None] = {column: _column_of(row, column) for column in self.keep if column != "all"}
+    def _columns_in(self, names: tuple[str, ...]) -> _Columns:
+        """Of the columns with these names: those with the inputs, that with the name of a text, and those to keep."""
+        inputs = [_column_of(names, column) for column in self.columns]
+        if None in inputs:
+            near = get_close_matches(self.columns[inputs.index(None)], names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"expected texts as {' and '.join(self.columns)}, got the columns {', '.join(names)}{hint}"
+            )
+        id_column = _column_of(names, self.id_column or "id")
+        kept = {column: _column_of(names, column) for column in self.keep if column != "all"}
         if "all" in self.keep:
-            used = {id_column, *(_column_of(row, column) for column in self.columns), *kept.values()}
-            kept |= {column: _column_of(row, column) for column in row if column not in used}
-        values = {column: plain_json(row.get(name)) if name is not None else None for column, name in kept.items()}
+            used = {id_column, *inputs, *kept.values()}
+            kept |= {name: name for name in names if name not in used}
+        return inputs, id_column, kept
+
+    def _document(self, place: str, row: Row, columns: _Columns) -> Document:
+        inputs, id_column, kept = columns
+        texts = tuple([self._text(row, column) for column in inputs])
+        name = plain_json(_value(row, id_column))
+        values = {column: plain_json(_value(row, name)) for column, name in kept.items()}
         return Document(readable(place if name in (None, "") else str(name)), texts, values)
 
-    def _text(self, row: Row, column: str) -> Text:
-        name = _column_of(row, column)
-        if name is None:
-            near = get_close_matches(column, row, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"expected texts as {' and '.join(self.columns)}, got the columns {', '.join(row)}{hint}")
-        text = row[name]
+    def _text(self, row: Row, column: str | None) -> Text:
+        text = _value(row, column)
         # A missing value, which some programs write as NaN, is an empty text.
         if text is None or text != text:
             return ""
@@ -183,12 +193,19 @@ class Corpus:
         return without_boundaries(readable(text)) if self.of_sentences else readable(text)
 
 
-def _column_of(row: Row, column: str) -> str | None:
-    """The name of a column in a row, where it may differ in case and have white space around it."""
-    names = [column] if column in row else [name for name in row if name.strip().casefold() == column.casefold()]
-    if not row.repeated.isdisjoint(names):
-        raise ValueError(f"expected one column {names[0]!r}, got several")
+def _column_of(columns: Collection[str], column: str) -> str | None:
+    """The name of a column, where it may differ in case and have white space around it."""
+    names = (
+        [column] if column in columns else [name for name in columns if name.strip().casefold() == column.casefold()]
+    )
     return names[0] if len(names) == 1 else None
+
+
+def _value(row: Row, name: str | None) -> Any:
+    value = None if name is None else row[name]
+    if value is REPEATED:
+        raise ValueError(f"expected one column {name!r}, got several")
+    return value
 
 
 def _suffix(file: Path) -> str:
@@ -197,23 +214,15 @@ def _suffix(file: Path) -> str:
     return "" if suffix[1:].isdecimal() else suffix
 
 
-def _type_of(value: Any) -> str:
-    """The type of a kept value in an output with types; `"json"` is a string of JSON."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "int64" if -(2**63) <= value < 2**63 else "json"
-    types = {str: "string", float: "double", type(None): "null"}
-    return types.get(type(value), "json")
-
-
-def _common_type(types: set[str]) -> str:
-    types = types - {"null"} or {"string"}
-    return "double" if types == {"int64", "double"} else types.pop() if len(types) == 1 else "json"
+def _type_of_all(types: set[type]) -> str:
+    """Arrow's name of the type that values of some types have in common, or `"json"`: they become strings of JSON."""
+    known = {bool: "bool", int: "int64", float: "double", str: "string"}
+    types = types - {type(None)} or {str}
+    return "double" if types == {int, float} else known.get(types.pop(), "json") if len(types) == 1 else "json"
 
 
 def in_column(value: Any, kind: str) -> Any:
-    """A kept value for a column of a type: see `_type_of`."""
+    """A kept value for a column of a type: see `Corpus.survey`."""
     return value if value is None or kind != "json" else json.dumps(value, ensure_ascii=False)
 
 
@@ -230,12 +239,11 @@ def column_names(columns: str | Sequence[str]) -> list[str]:
 
 def add_corpus_arguments(parser: argparse.ArgumentParser, text_column: str | tuple[str, ...] = ()) -> None:
     add = parser.add_argument
+    add("corpus", help="lines of text, .jsonl, .json, .csv, .tsv, .xlsx, .parquet, or a folder; .gz, .xz, .bz2")
     texts = "column with the texts (default: text), or for pairs two names: question,context"
     add("--text-column", default=text_column, metavar="NAME", help=texts)
     add("--id-column", metavar="NAME", help="column with the names of the texts (default: id, else numbers)")
     add("--keep", default=(), metavar="NAME,...", help="columns to copy to the output; 'all': all others")
     add("--glob", default="*", help="the files of a folder, such as '*.txt' (default: all but hidden ones)")
-    formats = (
-        "text: a text per line; csv also reads tables with tabs and quotation marks (default: by name and content)"
-    )
+    formats = "text: a text per line; csv: tables with tabs and quotation marks, too (default: by name and content)"
     add("--input-format", choices=FORMATS, help=formats)

@@ -291,14 +291,11 @@ def _write_parquet(path: Path, parts: _Vectors, settings: dict[str, Any], kept: 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "corpus", help="lines of text, .conllu, .jsonl, .json, .csv, .tsv, .xlsx, .parquet, or a folder; .gz, .xz, .bz2"
-    )
+    add_corpus_arguments(parser, text_column=EmbedOptions.text_column)
     add("output", help="to write: .h5 or .hdf5, .parquet, or a name that ends with / for a folder of Parquet files")
     for name, of_argument in _ARGUMENTS.items():
         add(f"--{name.replace('_', '-')}", default=getattr(EmbedOptions, name), **of_argument)
     add_precision(parser, EmbedOptions.precision)
-    add_corpus_arguments(parser, text_column=EmbedOptions.text_column)
     add_job_arguments(parser)
 
 

@@ -161,7 +161,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
             {},
             "expected files of one kind, got 1 annotations of brat .a.ann., 1 .txt .*--glob",
         ),
-        ({"a.xmi": "a", "b.xmi": "b"}, {}, "expected texts or a table, got markup .*: .*a.xmi"),
+        ({"a.xmi": "a", "b.xmi": "b"}, {}, "expected texts or a table, got XMI .*: .*a.xmi"),
         ({"a.txt": "<html>", "b.txt": "<html>"}, {}, "expected texts or a table, got markup .*: .*a.txt"),
         ({"a.conllu": "a", "b.conllu": "b"}, {}, "expected texts or a table, got CoNLL-U .*: .*a.conllu"),
         ({"a.txt": b"PK\3\4", "b.txt": b"PK\3\4"}, {}, "expected texts or a table, got a zip archive .*: .*a.txt"),
@@ -219,7 +219,7 @@ def test_two_columns_of_parquet_with_one_name_are_an_error(tmp_path):
     [
         (["a", None], "string"),
         ([None], "string"),
-        ([True, None], "boolean"),
+        ([True, None], "bool"),
         ([1, 2], "int64"),
         ([1, 2.5], "double"),
         ([2**63], "json"),

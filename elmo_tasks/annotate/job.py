@@ -1,6 +1,7 @@
 """The job of `python -m elmo_tasks annotate`, in parts: see `elmo_tasks.jobs`."""
 
 import argparse
+import json
 import os
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -8,13 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, Output
 from elmo_tasks.arguments import add_trained_tasks, at_least_one
 from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, column_names
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.tables import plain_json
 from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
+from elmo_tasks.text.normal import readable
 
 if TYPE_CHECKING:
     from elmo_tasks import TrainedTask
@@ -75,16 +78,20 @@ def annotate_file(
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
     of_results = {"language": language, "precision": precision, "threshold": threshold}
     options: Any = {**of_results, "device": device, "trusted": trusted}
-    _check_results(ending, predictors := _predictors_of(tasks, options))
+    predictors = _predictors_of(tasks, options)
     columns = column_names(text_column), id_column, column_names(keep)
     source = Corpus(Path(corpus), _inputs_of(predictors), *columns, glob, input_format)
     n_texts, kept = source.survey()
-    _check_columns(ending, kept, predictors)
+    if wrong := _without_place(OUTPUTS[ending], predictors, kept):
+        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
     loaded = TrainedTask.by_name(tasks, **options)
     digests = {name: _model_digest(task) for name, task in loaded.items()}
     settings = {**of_results, "part_texts": part_texts, "format": _FORMAT, "tasks": digests, **source.settings()}
+
+    def join(files: Sequence[Path], path: Path) -> None:
+        OUTPUTS[ending].write(Annotations(files, loaded, language, kept), path)
+
     job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
-    join = partial(_write_output, ending, loaded, language, kept)
     result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
     job.run(source.documents(), partial(_write_part, loaded), result, workers=workers, ray=ray, device=device)
     return n_texts
@@ -110,26 +117,19 @@ def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
     return inputs
 
 
-def _check_results(ending: str, predictors: dict[str, Any]) -> None:
-    """Whether the output has a place for the results, and its library is installed."""
-    output, wrong = OUTPUTS[ending], []
+def _without_place(output: Output, predictors: dict[str, Any], kept: Collection[str]) -> list[str]:
+    """What the output cannot have: results of a kind, columns, or two columns of one name. Its library is needed."""
     if output.library is not None:
         check_installed(*output.library)
-    for name, predictor in predictors.items():
-        is_pair = output.of_one_text and len(predictor.inputs) > 1
-        if is_pair or (output.needs and not getattr(predictor.kind, output.needs)):
-            wrong.append(f"the results of {name}")
-    if wrong:
-        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
-
-
-def _check_columns(ending: str, kept: Collection[str], tasks: Collection[str]) -> None:
-    """Whether the output has a place for the columns that are kept, and one column of each name."""
-    n_of_name = Counter(["document", *kept, *tasks])
-    wrong = [f"{n} columns {name}" for name, n in sorted(n_of_name.items()) if n > 1]
-    wrong += ["columns to keep"] if kept and not OUTPUTS[ending].keeps else []
-    if wrong:
-        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
+    of_kinds = {
+        name: (len(predictor.inputs) > 1 and output.of_one_text)
+        or (output.needs and not getattr(predictor.kind, output.needs))
+        for name, predictor in predictors.items()
+    }
+    wrong = [f"the results of {name}" for name, is_wrong in of_kinds.items() if is_wrong]
+    wrong += ["columns to keep"] if kept and not output.keeps else []
+    n_of_name = Counter(["document", *kept, *predictors])
+    return wrong + [f"{n} columns {name}" for name, n in sorted(n_of_name.items()) if n > 1]
 
 
 def _model_digest(task: "TrainedTask") -> str:
@@ -140,34 +140,20 @@ def _model_digest(task: "TrainedTask") -> str:
 
 
 def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
-    of_tasks = [task.stream([document.texts for document in part.items]) for task in tasks.values()]
-    rows = [
-        Annotated(document.name, document.texts, document.kept, dict(zip(tasks, results, strict=True)))
-        for document, *results in zip(part.items, *of_tasks, strict=True)
-    ]
-    with atomic_file(part.file) as temporary:
-        write_part(rows, temporary)
-    return len(rows)
-
-
-def _write_output(
-    ending: str,
-    tasks: dict[str, "TrainedTask"],
-    language: str,
-    kept: dict[str, str],
-    files: Sequence[Path],
-    path: Path,
-) -> None:
-    OUTPUTS[ending].write(Annotations(files, tasks, language, kept), path)
+    of_tasks = [map(plain_json, task.stream([each.texts for each in part.items])) for task in tasks.values()]
+    with atomic_file(part.file) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        for document, *results in zip(part.items, *of_tasks, strict=True):
+            row = Annotated(*document, dict(zip(tasks, results, strict=True)))
+            file.write(readable(json.dumps(row._asdict(), ensure_ascii=False)) + "\n")
+    return len(part.items)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("task", nargs="+", help="names of models (ner, srl, coref, ...), archives, or folders of runs")
-    add("corpus", help="lines of text, .jsonl, .json, .csv, .tsv, .xlsx, .parquet, or a folder; .gz, .xz, .bz2")
+    add_corpus_arguments(parser)
     add("output", help=f"a name that ends with {', '.join(OUTPUTS)} (a folder for brat)")
     add("--language", default="en", help="spaCy's code, for splitting text into words (default: en)")
-    add_corpus_arguments(parser)
     part_texts = "texts per part; an interrupted job loses only the parts in progress (default: 200)"
     add("--part-texts", type=at_least_one, default=200, help=part_texts)
     add_trained_tasks(parser)

@@ -22,7 +22,6 @@ from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.files.tables import write_csv, write_xlsx
 from elmo_tasks.kinds import Standoff
 from elmo_tasks.text import located_sentences
-from elmo_tasks.text.normal import readable
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from elmo_tasks import TrainedTask
     from elmo_tasks.text import Word
 
-__all__ = ["FOLDER_MARK", "OUTPUTS", "Annotated", "Annotations", "Output", "write_part"]
+__all__ = ["FOLDER_MARK", "OUTPUTS", "Annotated", "Annotations", "Output"]
 
 FOLDER_MARK = "documents.jsonl"
 """A file in each folder for brat."""
@@ -47,13 +46,6 @@ class Annotated(NamedTuple):
     @property
     def row(self) -> dict[str, Any]:
         return {"document": self.name, **self.kept, **self.results}
-
-
-def write_part(rows: Iterable[Annotated], path: Path) -> None:
-    """Writes a part of a job, in one form for all outputs."""
-    with open(path, "w", encoding="utf-8") as file:
-        lines = (json.dumps(each._asdict(), ensure_ascii=False) for each in rows)
-        file.writelines(readable(line) + "\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -240,45 +232,28 @@ def _write_conllu(found: Annotations, path: Path) -> None:
                 file.write("\n")
 
 
-class _Brat:
-    """The annotation of texts for brat, and the types in it."""
+def _brat_lines(text: str, results: Iterable[tuple[str, Standoff]]) -> tuple[list[str], list[str]]:
+    """The marks of a text and the links between them, from its results, each with a prefix of its labels."""
+    marks: list[str] = []
+    links: list[str] = []
+    for prefix, found in results:
+        names = [f"T{number}" for number in range(len(marks) + 1, len(marks) + len(found.marks) + 1)]
+        for name, (label, place) in zip(names, found.marks, strict=True):
+            marks.append(f"{name}\t{_brat_name(prefix + label)} {_brat_place(text, place)}")
+        for mentions in found.chains:
+            links.append(f"*\tcoreference {' '.join(names[mention] for mention in mentions)}")
+        for label, head, tail in found.links:
+            links.append(f"R{len(links) + 1}\t{_brat_name(label)} Arg1:{names[head]} Arg2:{names[tail]}")
+    return marks, links
 
-    def __init__(self) -> None:
-        self._marks: set[str] = set()
-        # The types of the marks that a link connects.
-        self._links: dict[str, tuple[set[str], set[str]]] = {}
-        self._has_chains = False
 
-    def lines(self, text: str, results: Iterable[tuple[str, Standoff]]) -> list[str]:
-        """The annotation of a text, from its results, each with a prefix of its labels."""
-        marks: list[str] = []
-        links: list[str] = []
-        for prefix, found in results:
-            labels = [_brat_name(prefix + label) for label, _ in found.marks]
-            names = [f"T{number}" for number in range(len(marks) + 1, len(marks) + len(labels) + 1)]
-            places = (_brat_place(text, place) for _, place in found.marks)
-            marks += [f"{name}\t{label} {place}" for name, label, place in zip(names, labels, places, strict=True)]
-            self._marks.update(labels)
-            for mentions in found.chains:
-                links.append(f"*\tcoreference {' '.join(names[mention] for mention in mentions)}")
-                self._has_chains = True
-            for label, head, tail in found.links:
-                links.append(f"R{len(links) + 1}\t{_brat_name(label)} Arg1:{names[head]} Arg2:{names[tail]}")
-                heads, tails = self._links.setdefault(_brat_name(label), (set(), set()))
-                heads.add(labels[head])
-                tails.add(labels[tail])
-        return marks + links
-
-    def config(self) -> str:
-        """`annotation.conf`."""
-        relations = [
-            f"{label} Arg1:{'|'.join(sorted(heads))}, Arg2:{'|'.join(sorted(tails))}"
-            for label, (heads, tails) in sorted(self._links.items())
-        ]
-        if self._has_chains:
-            relations.append("coreference Arg1:mention, Arg2:mention, <REL-TYPE>:symmetric-transitive")
-        sections = {"entities": sorted(self._marks), "relations": relations, "events": [], "attributes": []}
-        return "".join("\n".join([f"[{title}]", *rows, ""]) for title, rows in sections.items())
+def _brat_config(labels: set[str], relations: set[str]) -> str:
+    """`annotation.conf`: any two marks may be linked."""
+    entities = sorted(labels)
+    ends = f"Arg1:{'|'.join(entities)}, Arg2:{'|'.join(entities)}"
+    kinds = {"coreference": ", <REL-TYPE>:symmetric-transitive"}
+    rows = [f"{label} {ends}{kinds.get(label, '')}" for label in sorted(relations)]
+    return "\n".join(["[entities]", *entities, "[relations]", *rows, "[events]", "[attributes]", ""])
 
 
 def _brat_place(text: str, place: Any) -> str:
@@ -304,7 +279,7 @@ def _write_brat(found: Annotations, path: Path) -> None:
     tagged = [name for name, kind in kinds.items() if kind.has_tags]
     prefixes = {name: f"{name}-" if name in tagged and len(tagged) > 1 else "" for name in kinds}
     n_of_name: Counter[str] = Counter()
-    brat = _Brat()
+    labels, relations = set[str](), set[str]()
     with open(path / FOLDER_MARK, "w", encoding="utf-8") as documents:
         for each in found:
             parts = [_file_name(part) for part in each.name.split("/")]
@@ -312,15 +287,17 @@ def _write_brat(found: Annotations, path: Path) -> None:
             n_of_name[name] += 1
             name = f"{name}~{n_of_name[name]}" if n_of_name[name] > 1 else name
             results = [(prefixes[task], kinds[task].standoff(result)) for task, result in each.results.items()]
-            lines = brat.lines(each.texts[0], results)
+            marks, links = _brat_lines(each.texts[0], results)
+            labels.update(mark.split()[1] for mark in marks)
+            relations.update(link.split()[1] for link in links)
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             # brat counts both characters of a Windows line end as one.
             text = each.texts[0].replace("\r\n", " \n").replace("\r", "\n")
             (path / f"{name}.txt").write_text(text, encoding="utf-8", newline="")
-            (path / f"{name}.ann").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            (path / f"{name}.ann").write_text("".join(f"{line}\n" for line in marks + links), encoding="utf-8")
             about = {"file": name, "document": each.name, **each.kept}
             documents.write(json.dumps(about, ensure_ascii=False) + "\n")
-    (path / "annotation.conf").write_text(brat.config(), encoding="utf-8")
+    (path / "annotation.conf").write_text(_brat_config(labels, relations), encoding="utf-8")
 
 
 def _write_label_studio(found: Annotations, path: Path) -> None:

@@ -13,24 +13,23 @@ from elmo_tasks.text.lines import numbered_lines
 __all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
 
 
-def read_json(path: str | os.PathLike[str], of_pairs: Callable[[Any], Any] | None = None) -> Any:
-    """
-    The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names the file.
-    `of_pairs` makes an object of its keys and values.
-    """
+def read_json(path: str | os.PathLike[str], decode: Callable[[str], Any] = json.loads) -> Any:
+    """The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names the file."""
     text = "\n".join(line for _, line in numbered_lines(path))
     try:
-        return json.loads(text, object_pairs_hook=of_pairs)
+        return decode(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON: {os.fspath(path)}: {error}") from None
 
 
-def json_lines(path: str | os.PathLike[str], of_pairs: Callable[[Any], Any] | None = None) -> Iterator[tuple[int, Any]]:
+def json_lines(
+    path: str | os.PathLike[str], decode: Callable[[str], Any] = json.loads
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects in a file with one JSON object per line, each with its line number. Blank lines are ignored."""
     for number, line in numbered_lines(path):
         if line.strip():
             try:
-                content = json.loads(line, object_pairs_hook=of_pairs)
+                content = decode(line)
             except (ValueError, RecursionError):
                 content = None
             if not isinstance(content, dict):

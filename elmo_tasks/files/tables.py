@@ -9,9 +9,10 @@ import csv
 import json
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
-from itertools import chain, count, islice
+from functools import cache, partial
+from itertools import chain, count, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,39 +20,34 @@ from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines, read_json
 from elmo_tasks.text.lines import located, numbered_lines
 
-__all__ = ["TABLES", "Row", "plain_json", "rows_of", "write_csv", "write_xlsx"]
+__all__ = ["REPEATED", "TABLES", "Row", "plain_json", "write_csv", "write_xlsx"]
 
 logger = logging.getLogger(__name__)
 
-
-class Row(dict[str, Any]):
-    """The values of a row by the names of their columns; of a repeated name, the last one."""
-
-    repeated: frozenset[str] = frozenset()
-    """Names of several columns."""
-
-    def __init__(self, cells: Iterable[tuple[str, Any]]) -> None:
-        cells = list(cells)
-        super().__init__(cells)
-        if len(self) < len(cells):
-            names = [name for name, _ in cells]
-            self.repeated = frozenset(name for name in names if names.count(name) > 1)
-
+Row = dict[str, Any]
+"""The values of a row by the names of their columns."""
+REPEATED = object()
+"""The value of a column with a name that several columns have."""
 
 _Numbered = Iterator[tuple[int, Row]]
+# The number of the line or row in the file, and the cells.
+_Cells = Iterator[tuple[int, Sequence[Any]]]
 # Limits of Excel: rows of a sheet below its header, and characters of a cell.
 _MAX_ROWS, _MAX_CHARACTERS = 2**20 - 1, 2**15 - 1
-# The number of the line or row in the file, and the cells.
-_Cells = Iterable[tuple[int, list[Any]]]
 
 
-def rows_of(path: Path, table: str) -> Iterator[tuple[int, Row]]:
-    """The rows of a table, one of `TABLES`, each with its number. An error names the line or row of the file."""
-    return TABLES[table](path)
+def _repeated(columns: Iterable[str]) -> Row:
+    return {name: REPEATED for name, n in Counter(columns).items() if n > 1}
 
 
-def _json_lines(path: Path) -> _Numbered:
-    return json_lines(path, Row)
+def _json_object(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    return row if len(row) == len(pairs) else row | _repeated(name for name, _ in pairs)
+
+
+# `json.loads` would make a decoder for each line.
+_decode = json.JSONDecoder(object_pairs_hook=_json_object).decode
+_json_lines = partial(json_lines, decode=_decode)
 
 
 def _json_rows(path: Path) -> _Numbered:
@@ -64,9 +60,9 @@ def _json_rows(path: Path) -> _Numbered:
     if has_lines:
         yield from _json_lines(path)
         return
-    content = read_json(path, Row)
+    content = read_json(path, _decode)
     rows = content if isinstance(content, list) else [content]
-    yield from enumerate((row if isinstance(row, Row) else Row([("text", row)]) for row in rows), start=1)
+    yield from enumerate((row if isinstance(row, dict) else {"text": row} for row in rows), start=1)
 
 
 def _csv_rows(path: Path) -> _Numbered:
@@ -82,14 +78,14 @@ def _csv_rows(path: Path) -> _Numbered:
     rows = csv.reader(lines if is_of_excel else chain([header], lines), delimiter=delimiter, strict=True)
 
     def numbered() -> _Cells:
-        while True:
-            number = rows.line_num + is_of_excel + 1
-            with located(path, number):
-                cells = next(rows, None)
-            if cells is None:
-                return
-            if cells:
-                yield number, cells
+        number = 1 + is_of_excel
+        try:
+            for cells in rows:
+                if cells:
+                    yield number, cells
+                number = 1 + is_of_excel + rows.line_num
+        except csv.Error as error:
+            raise ValueError(f"{error}: {path}, line {number}") from None
 
     return _rows_below_header(path, numbered(), "line")
 
@@ -106,25 +102,32 @@ def _xlsx_rows(path: Path) -> _Numbered:
         from openpyxl import load_workbook
         from openpyxl.utils.escape import unescape
 
-    def numbered() -> _Cells:
+    def numbered(*, data_only: bool) -> _Cells:
         with open(path, "rb") as file, located(path, "workbook"):
-            sheets, formulas = (
-                load_workbook(file, read_only=True, data_only=each).worksheets for each in (True, False)
-            )
-            for sheet in [*sheets, *formulas]:
-                # Some programs write wrong ones.
-                sheet.reset_dimensions()
-            others = [sheet.title for sheet in sheets[1:] if any(islice(sheet.iter_rows(values_only=True), 1))]
-            if others:
-                _warn_of_sheets(path, sheets[0].title, *others)
-            rows = zip(*(sheet.iter_rows(values_only=True) for sheet in (sheets[0], formulas[0])), strict=True)
-            for number, cells in enumerate(rows, start=1):
-                # pandas writes a text that begins with `=` as a formula without a value.
-                values = [formula if value is None else value for value, formula in zip(*cells, strict=True)]
-                # Excel writes a carriage return as `_x000D_`, which openpyxl keeps.
-                yield number, [unescape(value) if isinstance(value, str) else value for value in values]
+            first, *others = load_workbook(file, read_only=True, data_only=data_only).worksheets
+            filled = [sheet.title for sheet in others if any(islice(sheet.iter_rows(values_only=True), 1))]
+            if filled:
+                _warn_of_sheets(path, first.title, *filled)
+            # Some programs write wrong ones.
+            first.reset_dimensions()
+            yield from enumerate(first.iter_rows(values_only=True), start=1)
 
-    return _rows_below_header(path, numbered(), "row", is_padded=True)
+    def cells() -> _Cells:
+        saved = numbered(data_only=True)
+        for number, row in numbered(data_only=False):
+            if any(map(_is_formula, row)):
+                values = next(values for at, values in saved if at == number)
+                # pandas writes a text that begins with `=` as a formula without a value.
+                row = [cell if value is None else value for cell, value in zip(row, values, strict=True)]
+            if any(cell is not None for cell in row):
+                # Excel writes a carriage return as `_x000D_`, which openpyxl keeps.
+                yield number, [unescape(cell) if isinstance(cell, str) else cell for cell in row]
+
+    return _rows_below_header(path, cells(), "row", is_padded=True)
+
+
+def _is_formula(cell: Any) -> bool:
+    return cell.startswith("=") if isinstance(cell, str) else hasattr(cell, "ref")
 
 
 @cache
@@ -134,21 +137,17 @@ def _warn_of_sheets(path: Path, first: str, *others: str) -> None:
 
 def _rows_below_header(path: Path, numbered: _Cells, unit: str, is_padded: bool = False) -> _Numbered:
     """The rows below the first one. Columns without a name are left out."""
-    columns: list[str] | None = None
-    n_rows = 0
-    for number, cells in numbered:
-        if all(cell is None for cell in cells):
-            continue
-        if columns is None:
-            columns = ["" if cell is None else str(cell).strip() for cell in cells]
-            continue
-        n_missing = len(columns) - len(cells)
-        if (n_missing > 0 and not is_padded) or any(cell not in ("", None) for cell in cells[len(columns) :]):
+    _, header = next(numbered, (0, []))
+    columns = ["" if cell is None else str(cell).strip() for cell in header]
+    repeated = _repeated(columns)
+    for n_rows, (number, cells) in enumerate(numbered, start=1):
+        is_short = len(cells) < len(columns) and not is_padded
+        if is_short or any(cell not in ("", None) for cell in cells[len(columns) :]):
             found = f"expected {len(columns)} columns, as in the header, got {len(cells)}"
             raise ValueError(f"{found}: {path}, {unit} {number}")
-        cells = [*cells[: len(columns)], *[None] * n_missing]
-        n_rows += 1
-        yield n_rows, Row((column, cell) for column, cell in zip(columns, cells, strict=True) if column)
+        row = dict(zip_longest(columns, cells[: len(columns)])) | repeated
+        row.pop("", None)
+        yield n_rows, row
 
 
 def _parquet_rows(path: Path) -> _Numbered:
@@ -159,9 +158,11 @@ def _parquet_rows(path: Path) -> _Numbered:
     with located(path, "Parquet"):
         # Few rows at a time, because a text may be a book.
         for batch in ParquetFile(path).iter_batches(batch_size=1000):
+            names = batch.schema.names
+            repeated = _repeated(names)
             columns = [column.to_pylist() for column in batch.columns]
             for cells in zip(*columns, strict=True):
-                yield next(numbers), Row(zip(batch.schema.names, cells, strict=True))
+                yield next(numbers), dict(zip(names, cells, strict=True)) | repeated
 
 
 TABLES: dict[str, Callable[[Path], _Numbered]] = {
@@ -172,17 +173,20 @@ TABLES: dict[str, Callable[[Path], _Numbered]] = {
     "xlsx": _xlsx_rows,
     "parquet": _parquet_rows,
 }
+"""Functions that read the rows of a file, each with its number. An error names the line or row of the file."""
 
 
 def plain_json(value: Any) -> Any:
     """A value of a table as JSON: dates as strings, and null for numbers that JSON does not have."""
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): plain_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return list(map(plain_json, value))
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return str(value)
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

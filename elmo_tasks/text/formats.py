@@ -31,21 +31,20 @@ _FIRST_BYTES = {
     b"\x1f\x8b": "gzip without the suffix .gz",
     b"BZh91AY&SY": "bzip2 without the suffix .bz2",
     b"\xfd7zXZ\0": "xz without the suffix .xz",
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!\x1a\x07": "a RAR archive",
     b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a document of Office 97 (.doc, .xls)",
     b"{\\rtf": "RTF",
-    b"ARROW1": "Arrow",
-    b"SQLite format 3\0": "SQLite",
+    b"#FORMAT=WebAnno": "WebAnno TSV",
 }
 # A file in a zip archive, and what has it.
 _MEMBERS = {"xl/workbook.xml": "xlsx", "word/document.xml": "Word (.docx)", "content.xml": "OpenDocument"}
 _SUFFIXES = {
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     **{f".{name}": name for name in ("json", "csv", "tsv", "xlsx", "parquet")},
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".xmi", ".tei"), "markup"),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".tei"), "markup"),
     ".conllu": "CoNLL-U",
     ".ann": "annotations of brat",
+    ".xmi": "XMI",
+    ".spacy": "documents of spaCy",
     **dict.fromkeys((".srt", ".vtt"), "subtitles"),
 }
 # How a text in each format begins, after white space.
@@ -55,7 +54,6 @@ _BEGINNINGS = {
     "FASTA": r">\S.*\n[A-Za-z*-]+\s",
     "CoNLL-2012": r"#begin document",
     "CoNLL-2003": r"-DOCSTART-",
-    "WebAnno TSV": r"#FORMAT=WebAnno",
 }
 _TEXTS = "write its texts to a file, one per line"
 _TAG = re.compile(r"[-_*O]|[BIELSU]-\S+|\S*\*\)*")

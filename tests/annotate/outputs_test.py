@@ -12,7 +12,7 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training.converters import conll_ner_to_docs
 
-from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations, write_part
+from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations
 from elmo_tasks.data import NerReader
 from elmo_tasks.kinds import Chains, Json, Names, Roles, Stars, Words
 
@@ -53,7 +53,7 @@ def output_of(tmp_path: Path):
         tasks = {name: TASKS[name] for name in parts[0][0].results}
         files = [tmp_path / f"part-{number}" for number in range(len(parts))]
         for file, part in zip(files, parts, strict=True):
-            write_part(part, file)
+            file.write_text("".join(json.dumps(each._asdict()) + "\n" for each in part))
         joined = tmp_path / f"joined{ending}"
         if ending == "/":
             joined.mkdir()
@@ -70,7 +70,7 @@ def annotated(name: str, text: str, kept: dict[str, Any] | None = None, **result
 
 
 def test_json_lines_have_columns_that_are_kept(output_of):
-    path = output_of(".jsonl", [annotated("a", TEXT, {"title": "\ud83d"}, ner=NAMES)], [annotated("b", "", {}, ner=[])])
+    path = output_of(".jsonl", [annotated("a", TEXT, {"title": "\ufffd"}, ner=NAMES)], [annotated("b", "", {}, ner=[])])
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert rows == [{"document": "a", "title": "\ufffd", "ner": NAMES}, {"document": "b", "ner": []}]
 
@@ -211,7 +211,10 @@ def test_brat_has_a_text_and_an_annotation_per_document(output_of):
     assert about[0] == {"file": "x/a", "document": "x/a.txt", "year": 1999}
     assert [row["file"] for row in about[1:]] == ["b_c", "b_c~2", "document", "http_/x", "\u97d3" * 66]
     assert all((folder / f"{row['file']}.txt").read_bytes() == b"b \n" for row in about[1:])
-    assert "ARG0 Arg1:predicate, Arg2:argument" in (folder / "annotation.conf").read_text().splitlines()
+    ends = "person|predicate, ".join(f"Arg{n}:argument|event|mention|" for n in (1, 2)) + "person|predicate"
+    assert (folder / "annotation.conf").read_text().splitlines()[6:9] == [
+        "[relations]", f"ARG0 {ends}", f"coreference {ends}, <REL-TYPE>:symmetric-transitive"
+    ]  # fmt: skip
 
 
 def test_labels_of_two_models_of_names_differ_in_brat(output_of):

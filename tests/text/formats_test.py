@@ -77,7 +77,7 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", ">sp|P1 x\nMK\nQ\n", "FASTA"),
         ("a.txt", '<doc id="1">\nAnn sang.\n</doc>\n', "markup"),
         ("a.txt", "<!DOCTYPE html>\n", "markup"),
-        ("a.xmi", "", "markup"),
+        ("a.xmi", "", "XMI"),
         ("a.HTML", "Ann", "markup"),
         ("a.ann", "T1\tPER 0 3\tAnn\n", "annotations of brat"),
         ("a.CSV", "1,It is good\n", "csv"),

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _Sentence = tuple[list[str], list[str] | None]
 
-_HINT = "convert it first, for example by `cut -f2,3` or an export as CoNLL 2002"
+_HINT = "convert it first, for example by `cut -f2,3`, or export it as CoNLL 2002"
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 # What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks (`# sent_id = 7`).
 _COMMENT = re.compile(r"-DOCSTART-|# (id|\w+ =)\s")
