@@ -188,7 +188,8 @@ class Corpus:
         # A spreadsheet has a number where a text has only digits.
         if self.format == "xlsx" and isinstance(text, int | float):
             return str(text)
-        if not isinstance(text, str):
+        # Python's list of words, as pandas writes it to CSV.
+        if not isinstance(text, str) or (text[:2] in ("['", '["') and text[-1] == "]"):
             raise ValueError(f"expected texts as {column}, got {text!r:.200}")
         return without_boundaries(readable(text)) if self.of_sentences else readable(text)
 

@@ -154,6 +154,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
         ({"a.json": "[" * 100_000}, {}, "expected JSON: .*a.json"),
         ({"a.jsonl": "[" * 100_000}, {}, "expected a JSON object in each line, .*a.jsonl, line 1"),
         ({"a.jsonl": '{"text": 1}\n'}, {}, r"expected texts as text, got 1: .*a.jsonl, text 1"),
+        ({"a.csv": "text\n\"['a', 'b']\"\n"}, {}, r"expected texts as text, got .*a.csv, text 1"),
         ({"a.txt": "a\n"}, {"inputs": PAIR}, "expected texts as premise and hypothesis, .*a.txt, text 1"),
         ({"a.csv": "b,a\n1,2\n"}, {"inputs": PAIR, "text_columns": ["a"]}, "a column for each of premise, hypothesis"),
         (

@@ -143,7 +143,8 @@ def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
     of_tasks = [map(plain_json, task.stream([each.texts for each in part.items])) for task in tasks.values()]
     with atomic_file(part.file) as temporary, open(temporary, "w", encoding="utf-8") as file:
         for document, *results in zip(part.items, *of_tasks, strict=True):
-            row = Annotated(*document, dict(zip(tasks, results, strict=True)))
+            found = dict(zip(tasks, results, strict=True))
+            row = Annotated(document.name, document.texts, document.kept, found)
             file.write(readable(json.dumps(row._asdict(), ensure_ascii=False)) + "\n")
     return len(part.items)
 

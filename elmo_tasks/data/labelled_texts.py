@@ -100,7 +100,8 @@ def _json_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
         with located(path, place):
             spans_of = next((spans_of for key, spans_of in _SPANS_OF.items() if key in row), None)
             if spans_of is None:
-                raise ValueError(f"expected a text of Label Studio, doccano or Prodigy, got the keys {', '.join(row)}")
+                found = ", ".join(map(str, row))
+                raise ValueError(f"expected a text of Label Studio, doccano or Prodigy, got the keys {found:.200}")
             columns = row["data"] if "annotations" in row else row
             if not isinstance(text := columns.get(text_column), str):
                 raise ValueError(f"expected a text as {text_column!r} (text_column), got {', '.join(columns)}")

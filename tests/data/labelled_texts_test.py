@@ -179,7 +179,8 @@ def test_texts_of_doccano_that_may_be_unfinished_are_counted(tmp_path, caplog):
 
 
 def test_the_language_and_the_column_of_the_text(tmp_path):
-    row = {"data": {"review": "Sie fuhr z.B. nach Ulm."}, "annotations": [{"result": []}]}
+    row = label_studio("Sie fuhr z.B. nach Ulm.", [("LOC", 19, 22)])
+    row["data"]["review"] = row["data"].pop("text")
     file = write_json(tmp_path / "a.json", [row])
     ((words, _),) = read(file, language="de", text_column="review")
     assert "z.B." in words
@@ -204,6 +205,7 @@ LINE = {"text": "Ann sang.", "label": [[0, 3, "PER"]]}
         ([LINE, {**LINE, "label": [[3, 3, "PER"]]}], "line 2", "3 to 3"),
         ([LINE, {**LINE, "label": [["PER", 0, 3]]}], "line 2", "str"),
         ([LINE, {"text": "Ann sang.", "mood": 1}], "line 2", "mood"),
+        ([[["Ann sang.", {"entities": []}]]], "text 1", "keys Ann sang"),
         ([LINE, {"body": "Ann sang.", "label": []}], "line 2", "body"),
         ([[STUDIO, {**STUDIO, "data": {"review": "a"}}]], "text 2", "review"),
         ([[STUDIO, {**STUDIO, "data": {"text": "Eve sang."}}]], "text 2", "Ann"),
@@ -214,6 +216,13 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, rows, place, found):
     with pytest.raises(ValueError, match=found) as error:
         read(file)
     assert str(error.value).endswith(f"{file}, {place}")
+
+
+def test_an_export_without_spans_is_an_error(tmp_path):
+    """A project for whole texts: Prodigy's `textcat`."""
+    file = write_lines(tmp_path / "a.jsonl", [{"text": "Ann sang.", "label": "GOOD", "answer": "accept"}])
+    with pytest.raises(ValueError, match=r"expected texts with labelled spans, got none: .*a\.jsonl"):
+        read(file)
 
 
 def test_spans_of_brat_that_are_elsewhere_or_have_gaps(tmp_path):

@@ -87,6 +87,8 @@ class NerReader(TaskReader):
             cut += cut_in_text
             for words, tags in sentences:
                 yield place, (words, tags if self.reads_gold else None)
+        if self.reads_gold and not n_spans:
+            raise ValueError(f"expected texts with labelled spans, got none: {path}")
         if cut and self.reads_gold:
             message = "%s: %d of %d spans begin or end inside a word, such as %r: their labels are for whole words"
             logger.warning(message, path, len(cut), n_spans, cut[0])
