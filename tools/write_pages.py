@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from elmo_tasks.replication.figures import draw
-from elmo_tasks.replication.paper import TABLES, TASKS
+from elmo_tasks.replication.paper import TABLES
 from elmo_tasks.replication.plan import Plan
 from elmo_tasks.replication.tables import TITLES, finished_runs, table_of, version_notes
 from elmo_tasks.replication.train import sort_out
@@ -42,7 +42,6 @@ def main() -> None:
     sections += ["![Scores by training examples](figure1_examples.svg)", "![Scores by epoch](figure1_epoch.svg)"]
     sections += ["## Figure 2: the weights of the layers", "![Weights](figure2.svg)"]
     sections += version_notes([*curves["version"], *mixes["version"]])
-    sections += ["## Data and settings", "\n".join(f"- {note}" for note in plan.notes(TASKS))]
     readme = "\n\n".join([_markdown(short), *version_notes(finished_runs(plan, "table 1")["version"])])
     texts = {Path("README.md"): readme, _PAGE: "\n\n".join(sections), Path("results/README.md"): _origins(found.scores)}
     for path, text in texts.items():

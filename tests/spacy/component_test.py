@@ -114,6 +114,7 @@ class TestWhereTheVectorsAre:
             with pytest.raises(ValueError, match="run a pipeline with 'elmo'"):
                 lacking._.elmo  # noqa: B018
 
+    @pytest.mark.weekly
     def test_a_new_process_can_read_the_file(self, tmp_path):
         DocBin(store_user_data=True, docs=[pipeline(TINY)(TEXT)]).to_disk(tmp_path / "docs.spacy")
         code = (

@@ -241,7 +241,7 @@ class TestPipe:
         assert meta["labels"]["elmo_ner"] == ["LOC", "ORG", "PERSON"]
         assert meta["sources"] == [{"name": "elmo_tasks ner", "license": "cc-by-sa-4.0"}]
 
-    @pytest.mark.slow
+    @pytest.mark.weekly
     def test_an_attribute_of_other_code_is_an_error(self):
         code = (
             "import spacy\nfrom spacy.tokens import Doc\nDoc.set_extension('chains', default=7)\n"
@@ -273,12 +273,19 @@ TITLES = {
 
 
 class TestModels:
-    @pytest.mark.parametrize("component", [*TASKS, "task"])
-    def test_a_component_takes_models_of_its_task(self, archive, archives, tmp_path, component):
+    @pytest.fixture(scope="class")
+    def models(self, archive, archives, tmp_path_factory) -> dict[str, list[Path]]:
+        """Of each task an archive and its folder."""
         models = archives | {task: archive(task, "none", 3) for task in ("snli", "squad")}
+        folder = tmp_path_factory.mktemp("models")
         for task, model in models.items():
-            unpack(model, tmp_path / task)
-            for path in (model, tmp_path / task):
+            unpack(model, folder / task)
+        return {task: [model, folder / task] for task, model in models.items()}
+
+    @pytest.mark.parametrize("component", [*TASKS, "task"])
+    def test_a_component_takes_models_of_its_task(self, models, component):
+        for task, paths in models.items():
+            for path in paths:
                 add = partial(spacy.blank("en").add_pipe, f"elmo_{component}", config={"model": str(path)})
                 if component in (task, "task") and task not in ("snli", "squad"):
                     assert add()
