@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests on an emulated ARM processor, as root on Debian or Ubuntu on x86: tools/on_emulated_arm.sh FOLDER [TESTS...]
 # FOLDER gets Debian for arm64, the packages and a copy of this checkout (3 GB), once; and a log for each of TESTS.
-# Emulation is 10 to 50 times as slow as the processor below it. Before the first use:
+# Emulation is 10 to 50 times as slow as the processor below it; tests that start processes are left out. Before the first use:
 #   apt-get install qemu-user-static binfmt-support debootstrap
 # and, in a container: mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc && update-binfmts --enable qemu-aarch64
 set -euo pipefail
@@ -61,6 +61,6 @@ for tests in "${@:-tests/text tests/vectors tests/predictors/trained_task_test.p
     log=$folder/$(echo "$tests" | tr -c '[:alnum:]\n' _).log
     started=$SECONDS
     # shellcheck disable=SC2086  # Several words are several paths.
-    emulated sh -c 'cd /checkout && exec python3 -m pytest -v -p no:cacheprovider -m "not weekly" "$@"' sh $tests > "$log" 2>&1 || true
+    emulated sh -c 'cd /checkout && exec python3 -m pytest -v -p no:cacheprovider -m "not weekly and not slow" "$@"' sh $tests > "$log" 2>&1 || true
     echo "$tests: $(tail -n 1 "$log") ($((SECONDS - started)) s)"
 done

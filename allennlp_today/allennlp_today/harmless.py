@@ -171,7 +171,7 @@ class _Walk:
             parameter = parameters.get(name)
             if parameter is not None and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 self.argument(argument, parameter.annotation, f"{place}.{name}", found.table)
-            elif name in listed()["old_arguments"].get(found.cls.__name__, ()):
+            elif any(name in listed()["old_arguments"].get(each.__name__, ()) for each in (found.cls, base)):
                 if not isinstance(argument, int) and argument not in ("IOB1", "BIOUL"):
                     raise _refusal(f"a number or a coding scheme, got {argument!r:.100}", f"{place}.{name}")
             elif name != "type" or not found.is_named:

@@ -256,7 +256,8 @@ def allennlp(path):
 
 def predictor(path):
     from allennlp.predictors import Predictor
-    Predictor.from_path(path, "sentence_tagger", extra_args={"language": "xx"})
+    # The tagger's own predictor needs spaCy's English model.
+    Predictor.from_path(path, "text_classifier")
 
 
 doors = {
@@ -343,8 +344,8 @@ class TestAttacks:
         if state in CLOSED:
             assert "opened" not in good.values()
         else:
-            # A tagger needs spaCy's English model for sentences.
-            assert [answer for name, answer in good.items() if "load_archive" in name] == ["opened"] * 2, good
+            doors = ("load_archive", "from_path")
+            assert [answer for name, answer in good.items() if any(d in name for d in doors)] == ["opened"] * 3, good
         if state == "an error while installing":
             assert "no archive is opened" in good["allennlp.models.load_archive good.tar.gz"]
 

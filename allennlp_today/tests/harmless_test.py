@@ -99,6 +99,7 @@ def test_arguments_of_earlier_versions_are_accepted(tmp_path):
         {"type": "conll2003", "coding_scheme": "BIOUL"},
         {"type": "conll2000", "coding_scheme": "BIOUL"},
         {"type": "squad", "skip_invalid_examples": True},
+        {"type": "sequence_tagging", "lazy": True},
     ):
         check_config({"dataset_reader": reader}, tmp_path)
     with pytest.raises(ConfigurationError, match="coding_scheme"):
