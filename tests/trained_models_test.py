@@ -29,7 +29,7 @@ def installed(archive, tmp_path, monkeypatch, capsys):
     return site
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_wheel_of_a_model_is_found_by_its_name(installed, archive):
     assert TrainedTask("mood")(TEXT) == TrainedTask(archive("sst"))(TEXT)
     assert TrainedTask("mood").path == installed / "elmo_tasks_mood" and TrainedTask("mood").name == "mood"

@@ -98,6 +98,7 @@ runpy.run_module("allennlp", run_name="__main__")
 """
 
 
+@pytest.mark.weekly
 def test_it_works_outside_the_checkout(wheel, tmp_path):
     wheel.extractall(tmp_path / "installed")
     (tmp_path / "text.txt").write_text("A dog barks .\n")

@@ -107,6 +107,7 @@ class TestWorkers:
             vocabularies = [(folder / "vocabulary" / file).read_text() for folder in (tmp_path / "run", trained)]
             assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
 
+    @pytest.mark.weekly
     def test_two_processes_train_together(self, tmp_path, monkeypatch, capfd):
         """Forked unless a GPU rules it out, because spawned workers spend half a minute on imports."""
         # The first optimizer imports torch's compiler, which takes seconds: once here instead of in each worker.

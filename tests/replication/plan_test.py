@@ -1,6 +1,7 @@
 import hashlib
 import json
 
+import pytest
 from allennlp.common import Params
 
 from elmo_tasks.replication.paper import TABLES, variants_of
@@ -14,6 +15,7 @@ def open_plan(tmp_path, **arguments):
 
 
 class TestOpenPlan:
+    @pytest.mark.weekly
     def test_all_its_runs_are_published(self, environment):
         plan = open_plan(CHECKOUT / "results" / "open", bilm="small-open")
         scores, missing, problems = sort_out(plan.runs(list(TABLES)))
