@@ -91,7 +91,7 @@ def test_a_corpus(folder, capsys):
         "R1\tworks_for Arg1:T1 Arg2:T2",
         "R2\tlives_in Arg1:T3 Arg2:T4",
     ]
-    assert "works_for Arg1:head, Arg2:tail" in Path("out", "annotation.conf").read_text().splitlines()
+    assert "works_for Arg1:head|tail, Arg2:head|tail" in Path("out", "annotation.conf").read_text().splitlines()
     assert main(["annotate", "run", "texts.txt", "out.conllu"]) == 1
     assert "expected what .conllu has a place for, got the results of run" in capsys.readouterr().err
 
