@@ -4,7 +4,6 @@ import argparse
 import csv
 import json
 import logging
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from elmo_tasks.files.json_files import file_digest, text_digest
 from elmo_tasks.files.tables import REPEATED, TABLES, Row, plain_json
 from elmo_tasks.text.formats import format_of, text_sentences, without_boundaries
-from elmo_tasks.text.lines import COMPRESSED, numbered_lines, text_of_file
+from elmo_tasks.text.lines import numbered_lines, text_of_file
 from elmo_tasks.text.normal import readable
 from elmo_tasks.text.words import as_words
 
@@ -80,12 +79,10 @@ class Corpus:
         if self.input_format is not None:
             return self.input_format
         formats = {file: format_of(file) for file in self.files}
-        kinds = {file: _suffix(file) if kind == "text" else kind for file, kind in formats.items()}
-        if len(examples := {kind: file.name for file, kind in kinds.items()}) > 1:
-            n_of_kind = Counter(kinds.values()).items()
-            counts = ", ".join(f"{n} {kind or 'without suffix'} ({examples[kind]})" for kind, n in n_of_kind)
+        if len(examples := {kind: file.name for file, kind in formats.items()}) > 1:
+            found = ", ".join(f"{kind} ({name})" for kind, name in examples.items())
             hint = "choose with --glob '*.txt', or read all as texts with --input-format text"
-            raise ValueError(f"expected files of one kind, got {counts}: {hint}: {self.path}")
+            raise ValueError(f"expected files of one kind, got {found}: {hint}: {self.path}")
         kind = next(iter(formats.values()), "text")
         if kind in FORMATS or (self.of_sentences and kind == "CoNLL-U") or (self.letters and kind == "FASTA"):
             return kind if kind in TABLES else "text"
@@ -207,12 +204,6 @@ def _value(row: Row, name: str | None) -> Any:
     if value is REPEATED:
         raise ValueError(f"expected one column {name!r}, got several")
     return value
-
-
-def _suffix(file: Path) -> str:
-    """The suffix of a text. A number is not a suffix, as in `letter.1`."""
-    suffix = (file.with_suffix("") if file.suffix.lower() in COMPRESSED else file).suffix.lower()
-    return "" if suffix[1:].isdecimal() else suffix
 
 
 def _type_of_all(types: set[type]) -> str:

@@ -24,7 +24,7 @@ def _prediction(text: str, model: str, found: Standoff) -> dict[str, Any]:
     marks = zip(names, found.marks, strict=True)
     regions = [_region(text, name, label, place) for name, (label, place) in marks]
     # A chain links each mention to the one before it.
-    chains = (("coreference", *pair) for mentions in found.chains for pair in pairwise(mentions))
+    chains = (("coreference", *pair) for pair in chain.from_iterable(map(pairwise, found.chains)))
     relations = [
         {"type": "relation", "from_id": names[head], "to_id": names[tail], "direction": "right", "labels": [label]}
         for label, head, tail in chain(found.links, chains)

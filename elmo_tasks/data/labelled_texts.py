@@ -131,12 +131,12 @@ def _label_studio_min(text: str, row: dict[str, Any]) -> list[LabelledSpan]:
 
 
 def _label_studio_spans(text: str, values: list[dict[str, Any]]) -> list[LabelledSpan]:
-    return [
-        _span(text, label, value["start"], value["end"], value.get("text"))
-        for value in values
+    spans = []
+    for value in values:
         # Other values are relations, or choices for the whole text.
-        for label in value.get("labels", ())
-    ]
+        for label in value.get("labels", ()):
+            spans.append(_span(text, label, value["start"], value["end"], value.get("text")))
+    return spans
 
 
 def _prodigy(text: str, row: dict[str, Any]) -> list[LabelledSpan] | None:
@@ -195,12 +195,14 @@ _LAYERS = {"de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity": "value", "c
 
 def _layer_in(layers: dict[str, list[str]]) -> tuple[str, str]:
     """The layer of names and its feature: one of `_LAYERS`, or the only one of the project's own, with one feature."""
-    known = [(layer, feature) for layer, feature in _LAYERS.items() if feature in layers.get(layer, ())]
-    custom = [(layer, feature) for layer, features in layers.items() if "custom." in layer for feature in features]
-    if not known and len(custom) != 1:
-        found = ", ".join(f"{layer} ({', '.join(features)})" for layer, features in layers.items())
-        raise ValueError(f"expected the layer Named entity, or a layer with one feature, got {found or 'none'}")
-    return [*known, *custom][0]
+    for layer, feature in _LAYERS.items():
+        if feature in layers.get(layer, ()):
+            return layer, feature
+    match [(layer, *features) for layer, features in layers.items() if "custom." in layer]:
+        case [(layer, feature)]:
+            return layer, feature
+    found = ", ".join(f"{layer} ({', '.join(features)})" for layer, features in layers.items())
+    raise ValueError(f"expected the layer Named entity, or a layer with one feature, got {found or 'none'}")
 
 
 def _xmi_texts(path: Path, text_column: str) -> Iterator[LabelledText]:

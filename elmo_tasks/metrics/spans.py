@@ -6,6 +6,7 @@ of parts of speech, for each label.
 import logging
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -64,11 +65,11 @@ class _SpanCounts(Metric):
 
     def _by_label(self) -> dict[str, float]:
         """Precision, recall and F1 of each label, by AllenNLP's names such as `precision-PER`."""
-        labels = sorted({label for *pair, _ in self._pairs() for label in pair} - {""})
-        names = ("precision", "recall", "f1-measure")
-        return {
-            f"{name}-{label}": score for label in labels for name, score in zip(names, self._scores(label), strict=True)
-        }
+        scores: dict[str, float] = {}
+        for label in sorted(set(chain.from_iterable(pair for *pair, _ in self._pairs())) - {""}):
+            names = [f"{name}-{label}" for name in ("precision", "recall", "f1-measure")]
+            scores |= dict(zip(names, self._scores(label), strict=True))
+        return scores
 
     def _overall(self) -> dict[str, float]:
         raise NotImplementedError
@@ -87,7 +88,7 @@ class _SpanCounts(Metric):
         """A table of the gold labels and what they are taken for; `-` where there is no span."""
         wrong = sorted((-count, wanted, found) for wanted, found, count in self._pairs() if wanted != found)
         rows = [("gold", "predicted", "times"), *((wanted, found, str(-n)) for n, wanted, found in wrong[:_MOST])]
-        width = max(len(label) for row in rows for label in row)
+        width = max(map(len, chain.from_iterable(rows)))
         return "\n".join("  ".join((cell or "-").ljust(width) for cell in row).rstrip() for row in rows)
 
 

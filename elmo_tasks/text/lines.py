@@ -56,14 +56,7 @@ def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
 
 
 def _encoding_of(start: bytes) -> str:
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    # Without a byte order mark, half of the bytes of Latin script in UTF-16 are zero. In a binary file, both are.
-    halves = start[:1000:2], start[1:1000:2]
-    for half, other, encoding in zip(halves, halves[::-1], ("utf-16-be", "utf-16-le"), strict=True):
-        if 2 * half.count(0) > len(half) and 0 not in other:
-            return encoding
-    return "utf-8"
+    return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
 
 
 def decoded(start: bytes) -> str:

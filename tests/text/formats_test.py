@@ -96,7 +96,9 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", b"PAR1", "parquet"),
         # An image: most of its bytes are zero, as in UTF-16.
         ("a.txt", b"BM" + b"\0\0\0\0\x36" * 300, "binary data"),
-        ("a.txt", "Ann sang.".encode("utf-16-le"), "text"),
+        ("a.txt", "Ann sang.".encode("utf-16"), "text"),
+        # Without a byte order mark.
+        ("a.txt", "Ann sang.".encode("utf-16-le"), "binary data"),
         ("a.txt", "", "text"),
     ],
 )

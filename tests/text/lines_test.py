@@ -1,4 +1,5 @@
 import bz2
+import codecs
 import gzip
 import lzma
 from pathlib import Path
@@ -26,8 +27,7 @@ CONTENTS = {
     "a\u2028b\x0bc\x85d\n".encode(): ["a\u2028b\x0bc\x85d"],
 }
 
-# UTF-16 with and without a byte order mark.
-CONTENTS |= {"München\r\n눈\n".encode(encoding): ["München", "눈"] for encoding in ("utf-16", "utf-16-le", "utf-16-be")}
+CONTENTS |= {codecs.BOM_UTF16_BE + "München\r\n눈\n".encode("utf-16-be"): ["München", "눈"]}
 
 
 @pytest.fixture
@@ -68,5 +68,4 @@ def test_a_truncated_file_is_an_error_that_names_it(write, suffix):
 def test_offsets_in_a_text_are_those_in_its_file(write, suffix):
     for content in (b"a\r\nb", b"\xef\xbb\xbfa\r\nb\n", b"a\rb\r", b"\xef\xbb\xbfa\rb\r", b"", b"\xef\xbb\xbf"):
         assert text_of_file(write(content, suffix)) == content.decode().replace("\ufeff", " ")
-    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
-        assert text_of_file(write("M\u00fcnchen\r\nsang".encode(encoding), suffix)) == "M\u00fcnchen\r\nsang"
+    assert text_of_file(write("M\u00fcnchen\r\nsang".encode("utf-16"), suffix)) == "M\u00fcnchen\r\nsang"
