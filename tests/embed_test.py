@@ -1,8 +1,4 @@
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -73,24 +69,6 @@ def test_a_folder_of_parquet_files_has_the_vectors_of_embed(text, tmp_path, elmo
     with pytest.raises(FileExistsError, match="notes"):
         embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo, force=True)
     assert set(output.iterdir()) == before
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_job_resumes_to_the_same_bytes(tmp_path, elmo, workers):
-    text, output = tmp_path / "text.txt", tmp_path / "out.h5"
-    text.write_text("".join(f"{line} {n}\n" for n, line in enumerate(LINES * 60)))
-    options = EmbedOptions(BILM, part_lines=50)
-    embed_file(text, tmp_path / "whole.h5", options, elmo=elmo)
-    command = [sys.executable, "-m", "elmo_tasks", "embed", text, output, "--bilm", BILM, "--part-lines", "50"]
-    job = subprocess.Popen([*command, "--device", "cpu"])
-    while job.poll() is None and not list(tmp_path.glob("out.h5.parts/part-*")):
-        time.sleep(0.01)
-    job.send_signal(signal.SIGKILL)
-    job.wait()
-    embed_file(text, output, EmbedOptions(BILM, part_lines=50, device="cpu"), workers=workers)
-    assert output.read_bytes() == (tmp_path / "whole.h5").read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "out.h5", "whole.h5"}
 
 
 def interrupted_job(text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch, end="") -> None:
@@ -230,17 +208,6 @@ def test_rows_of_a_table_have_names_and_columns(tmp_path, elmo, name):
         arrays = [np.array(row.vectors).reshape(row.shape) for row in table.itertuples()]
     for array, vectors in zip(arrays, expected, strict=True):
         np.testing.assert_allclose(array, vectors, atol=1e-6)
-
-
-def test_lists_of_words_and_files_of_a_folder_are_sentences(tmp_path, elmo):
-    for name, content in {"a.jsonl": '{"text": ["New York", "e\u0301"]}\n', "b.jsonl": '{"text": "a b"}\n'}.items():
-        (tmp_path / "texts" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "texts" / name).write_text(content, encoding="utf-8")
-    embed_file(tmp_path / "texts", tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo)
-    with h5py.File(tmp_path / "out.h5") as file:
-        assert file["documents"].asstr()[:].tolist() == ["a.jsonl:1", "b.jsonl:1"]
-        for number, array in enumerate(elmo.embed([["New York", "\u00e9"], ["a", "b"]])):
-            np.testing.assert_allclose(file[str(number)][()], array, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 import gzip
 import json
+import math
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -78,13 +79,6 @@ class TestInputs:
         (row,) = rows_of(tmp_path / "out.jsonl")
         assert list(row) == ["document", "title", "ner"] and (row["document"], row["title"]) == ("x", "One")
 
-    def test_a_folder_has_one_text_per_file(self, models, tmp_path):
-        for name, text in {"b.txt": TEXTS[0], "a/c.txt": TEXTS[2]}.items():
-            (tmp_path / "texts" / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / "texts" / name).write_text(text, encoding="utf-8")
-        annotate_file([models["srl"]], tmp_path / "texts", tmp_path / "out.jsonl.gz")
-        assert [row["document"] for row in rows_of(tmp_path / "out.jsonl.gz")] == ["a/c.txt", "b.txt"]
-
     def test_json_lines_and_parquet_have_several_inputs(self, models, tmp_path):
         pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         pairs = [{"id": f"p{n}", "premise": text or "No.", "hypothesis": "Ann sang."} for n, text in enumerate(TEXTS)]
@@ -127,13 +121,13 @@ class TestInputs:
 
 
 def names(self: TrainedTask, inputs: Iterable[tuple[str, ...]]) -> Iterator[list[dict]]:
-    """The first word of each text, whichever texts are in its batch."""
+    """The first word of each text, with a probability as from weights that are not finite."""
     for (text,) in inputs:
         word = text.partition(" ")[0]
-        yield [{"text": word, "start": 0, "end": len(word), "label": "x", "probability": 0.5}] if word else []
+        yield [{"text": word, "start": 0, "end": len(word), "label": "x", "probability": math.nan}] if word else []
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".csv", ".spacy", ".conllu", ".conll", "/"])
+@pytest.mark.parametrize("ending", [".jsonl.gz", ".parquet", ".csv", ".spacy", ".conllu", ".conll", "/"])
 def test_parts_make_no_difference(models, corpus, tmp_path, monkeypatch, ending):
     """A text without names is in a part of its own."""
     monkeypatch.setattr(TrainedTask, "stream", names)
@@ -149,6 +143,14 @@ def test_parts_make_no_difference(models, corpus, tmp_path, monkeypatch, ending)
         with pytest.raises(FileExistsError, match="contains other files"):
             annotate_file([models["ner"]], corpus, f"{tmp_path}/", force=True)
         assert corpus.exists()
+    elif ending == ".jsonl.gz":
+        assert [row["ner"] and row["ner"][0]["probability"] for row in rows_of(Path(outputs[0]))] == [
+            None,
+            [],
+            None,
+            None,
+        ]
+        assert Path(outputs[0]).read_bytes() == Path(outputs[1]).read_bytes()
     elif ending == ".parquet":
         parquet = pytest.importorskip("pyarrow.parquet")
         assert parquet.read_table(outputs[0]) == parquet.read_table(outputs[1])
