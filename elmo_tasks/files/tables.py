@@ -33,7 +33,7 @@ _Numbered = Iterator[tuple[int, Row]]
 # The number of the line or row in the file, and the cells.
 _Cells = Iterator[tuple[int, Sequence[Any]]]
 # Limits of Excel: rows of a sheet below its header, and characters of a cell.
-_MAX_ROWS, _MAX_CHARACTERS = 2**20 - 1, 2**15 - 1
+MAX_ROWS, _MAX_CHARACTERS = 2**20 - 1, 2**15 - 1
 
 
 def _repeated(columns: Iterable[str]) -> Row:
@@ -214,10 +214,10 @@ def write_xlsx(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
         return cell
 
     workbook, rows = Workbook(write_only=True), iter(rows)
-    n_rows = _MAX_ROWS
-    while n_rows == _MAX_ROWS:
+    n_rows = MAX_ROWS
+    while n_rows == MAX_ROWS:
         sheet = workbook.create_sheet()
-        for n_rows, row in enumerate(chain([columns], islice(rows, _MAX_ROWS))):  # noqa: B007
+        for n_rows, row in enumerate(chain([columns], islice(rows, MAX_ROWS))):  # noqa: B007
             sheet.append(list(map(cell_of, row)))
     workbook.save(path)
     if n_cut:

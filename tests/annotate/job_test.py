@@ -42,17 +42,6 @@ def test_each_text_has_the_results_of_its_tasks(models, corpus, tmp_path):
     assert not (tmp_path / "out.jsonl.parts").exists()
 
 
-def test_models_of_the_same_name_are_an_error(models, corpus, tmp_path):
-    runs = [tmp_path / "1" / "ner.tar.gz", tmp_path / "ner" / "model.tar.gz"]
-    for run in runs:
-        run.parent.mkdir(parents=True)
-        shutil.copy(models["ner"], run)
-    with pytest.raises(
-        ValueError, match=r"expected models with different names, got two named ner: .*1/ner\.tar\.gz and"
-    ):
-        annotate_file(runs, corpus, tmp_path / "out.jsonl")
-
-
 class TestInputs:
     def test_offsets_are_those_of_the_file(self, models, tmp_path):
         (tmp_path / "texts").mkdir()
@@ -89,12 +78,6 @@ class TestInputs:
         assert (tmp_path / "out-of-jsonl.jsonl").read_bytes() == (tmp_path / "out-of-parquet.jsonl").read_bytes()
         annotate_file([models["snli"]], tmp_path / "pairs.jsonl", tmp_path / "out.parquet", part_texts=2)
         assert parquet.read_table(tmp_path / "out.parquet").to_pylist() == rows_of(tmp_path / "out-of-jsonl.jsonl")
-
-    def test_a_text_is_not_a_pair(self, models, corpus, tmp_path):
-        with pytest.raises(ValueError, match=r"expected texts as premise and hypothesis, .*corpus.txt, text 1"):
-            annotate_file([models["snli"]], corpus, tmp_path / "out.jsonl")
-        with pytest.raises(ValueError, match="expected an output that ends with"):
-            annotate_file([models["ner"]], corpus, tmp_path / "out.tsv")
 
     def test_what_an_output_cannot_have_is_known_before_a_model_is_loaded(self, models, tmp_path, monkeypatch):
         document = tmp_path / "document" / "model.tar.gz"

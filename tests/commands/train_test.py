@@ -24,6 +24,7 @@ class TestCheckData:
         "inputs",
         [
             {"train_data_path": "no.txt"},
+            {"train_data_path": "no.txt[:80%]"},
             {"validation_data_path": {"one": "ner/dev.txt", "other": "no.txt"}},
             {"vocabulary": {"type": "elmo_lm_from_file", "path": "no.txt"}},
             {"vocabulary": {"pretrained_files": {"tokens": "no.txt"}}},
@@ -53,11 +54,6 @@ class TestCheckData:
         check_data(params)
         assert "test_data_path" not in params
         assert "belongs to different training data" in caplog.text
-
-    def test_a_part_of_a_file_must_exist(self, config, tmp_path):
-        check_data(Params({"train_data_path": f"{tmp_path}/ner/train.txt[:80%]"}))
-        with pytest.raises(ConfigurationError, match=r"no\.json"):
-            check_data(Params({"train_data_path": f"{tmp_path}/no.json[:80%]"}))
 
     def test_test_data_elsewhere_is_left_to_its_reader(self):
         params = Params({"test_data_path": "https://example.org/test.txt"})

@@ -29,7 +29,7 @@ def test_a_workbook_is_read_back_by_openpyxl_and_pandas(tmp_path: Path):
 
 
 def test_a_workbook_has_the_limits_of_excel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
-    monkeypatch.setattr(tables, "_MAX_ROWS", 2)
+    monkeypatch.setattr(tables, "MAX_ROWS", 2)
     write_xlsx(tmp_path / "a.xlsx", ["text"], [["a" * 40_000], ["b\x01"], ["c"]])
     sheets = openpyxl.load_workbook(tmp_path / "a.xlsx").worksheets
     assert [[cell.value for (cell,) in sheet.iter_rows()] for sheet in sheets] == [
