@@ -272,11 +272,13 @@ class _ByMention(torch.autograd.Function):
     def forward(ctx: Any, mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(mentions, antecedents, weight)
         products = mentions.new_empty(len(mentions), len(antecedents), len(weight))
-        # Shape: (hidden_dim, dim)
-        of_mention = torch.empty_like(weight)
+        # Contiguous, because otherwise each product would copy it. Shape: (dim, hidden_dim)
+        by_dim = weight.t().contiguous()
+        # Shape: (n_antecedents, dim)
+        of_mention = torch.empty_like(antecedents)
         for mention, product in zip(mentions, products, strict=True):
-            torch.mul(weight, mention, out=of_mention)
-            torch.mm(antecedents, of_mention.t(), out=product)
+            torch.mul(antecedents, mention, out=of_mention)
+            torch.mm(of_mention, by_dim, out=product)
         return products
 
     @staticmethod

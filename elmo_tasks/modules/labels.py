@@ -39,28 +39,43 @@ def best_tags(
     logits: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor
 ) -> list[list[int]]:
     """
-    The Viterbi algorithm: for each sentence, the tags with the highest sum of scores, one per word. From shape
-    `(batch_size, timesteps, n_tags)`, with words before the padding, and the scores of `crf_scores` or `bio_scores`.
+    For each sentence, the tags with the highest sum of scores, one per word. From shape `(batch_size, timesteps,
+    n_tags)`, with words before the padding, and the scores of `crf_scores` or `bio_scores`.
     """
     logits = logits.float()
+    transitions, starts, ends = (scores.to(logits) for scores in (transitions, starts, ends))
+    # Shape: (batch_size, timesteps), (batch_size,)
+    tags, lengths = logits.argmax(2), mask.sum(1)
+    # If the tags with the highest logits also have the best transitions, as most do under the rules of BIO, no others
+    # are better. Shape: (batch_size,)
+    last = tags.gather(1, (lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    is_best = (starts[tags[:, 0]] == starts.max()) & (ends[last] == ends.max())
+    is_best &= ((transitions[tags[:, :-1], tags[:, 1:]] == transitions.max()) | ~mask[:, 1:]).all(1)
+    if not is_best.all():
+        tags[~is_best] = _viterbi(logits[~is_best], mask[~is_best], transitions, starts, ends)
+    return [row[:length] for row, length in zip(tags.tolist(), lengths.tolist(), strict=True)]
+
+
+def _viterbi(
+    logits: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor
+) -> torch.Tensor:
+    """The Viterbi algorithm: shape `(batch_size, timesteps)`, with the last word's tag in the padding."""
     # Row: the tag of a word; column: the tag of the word before it. Shape: (n_tags, n_tags)
-    from_before = transitions.to(logits).T.contiguous()
+    from_before = transitions.T.contiguous()
     # For each word, the score of the best tags up to it, by its own tag. Shape: (batch_size, n_tags), each
-    scores = [logits[:, 0] + starts.to(logits)]
+    scores = [logits[:, 0] + starts]
     for step in range(1, logits.size(1)):
         # Not `max`, which also finds the previous tags, and takes ten times as long on a CPU.
         best = (scores[-1].unsqueeze(1) + from_before).amax(2) + logits[:, step]
         # Padding changes no score.
         scores.append(torch.where(mask[:, step, None], best, scores[-1]))
     # Shape: (batch_size,), each, from the last word to the first
-    path = [(scores[-1] + ends.to(logits)).argmax(1)]
+    path = [(scores[-1] + ends).argmax(1)]
     for step in range(logits.size(1) - 1, 0, -1):
         before = (scores[step - 1] + from_before[path[-1]]).argmax(1)
         # Padding keeps the tag of the last word.
         path.append(torch.where(mask[:, step], before, path[-1]))
-    # Shape: (batch_size, timesteps)
-    tags = torch.stack(path[::-1], 1)
-    return [row[:length] for row, length in zip(tags.tolist(), mask.sum(1).tolist(), strict=True)]
+    return torch.stack(path[::-1], 1)
 
 
 def _before(crf: ConditionalRandomField, logits: torch.Tensor) -> torch.Tensor:

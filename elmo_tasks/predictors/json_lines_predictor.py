@@ -30,7 +30,7 @@ BATCH_WORDS = 8192
 
 # Parts of texts, and characters, that are predicted together. After more of them, the layers that other tasks have
 # computed are no longer kept.
-_PARTS_AT_ONCE = 64
+_PARTS_AT_ONCE = 256
 _CHARACTERS_AT_ONCE = 40_000
 
 Item = TypeVar("Item")
