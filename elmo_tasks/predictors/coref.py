@@ -13,7 +13,7 @@ from elmo_tasks.kinds import Chains
 from elmo_tasks.predictors.parts_of_speech import PosTagger
 from elmo_tasks.predictors.sentence import SentencePredictor
 from elmo_tasks.predictors.task import Input, as_tokens, place_of, span_in, tokens_of
-from elmo_tasks.text import Word, located_sentences, pieces, sentences_of_words
+from elmo_tasks.text import Word, located_sentences, pieces, sentence_ranges
 
 __all__ = ["CorefPredictor", "resolved_text"]
 
@@ -64,7 +64,8 @@ class CorefPredictor(SentencePredictor):
         return PosTagger(next(self._model.parameters()).device, self._precision)
 
     def predict_tokenized(self, tokenized_document: list[str]) -> JsonDict:
-        return self.predict_json({"sentences": sentences_of_words(tokenized_document)})
+        sentences = [tokenized_document[each.start : each.stop] for each in sentence_ranges(tokenized_document)]
+        return self.predict_json({"sentences": sentences})
 
     def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
         return Input((text,), [[self._dataset_reader.text_to_instance(_short(sentences))]])

@@ -5,11 +5,11 @@ from elmo_tasks.text.sentences import (
     MAX_SENTENCE_WORDS,
     located_sentences,
     pieces,
+    sentence_ranges,
     sentences_of_text,
-    sentences_of_words,
 )
 from elmo_tasks.text.words import BOUNDARIES, TREEBANK_WORDS, Tokenizer, Word, as_words, located_words, words_of_text
 
 __all__ = ["BOUNDARIES", "MAX_SENTENCE_WORDS", "TREEBANK_WORDS", "Tokenizer", "Word", "as_words", "in_nfc"]
-__all__ += ["located_sentences", "located_words", "pieces", "readable", "sentences_of_text", "sentences_of_words"]
+__all__ += ["located_sentences", "located_words", "pieces", "readable", "sentence_ranges", "sentences_of_text"]
 __all__ += ["words_of_text"]

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
-__all__ = ["in_nfc", "origins", "readable"]
+__all__ = ["first_stretch", "in_nfc", "origins", "readable"]
 
 # NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an unknown character.
 _UNKNOWN = re.compile("[\0\ud800-\udfff]")
@@ -27,6 +27,20 @@ def readable(text: str) -> str:
     return text if text.isascii() and "\0" not in text else _UNKNOWN.sub("\ufffd", text)
 
 
+def first_stretch(text: str, n_characters: int) -> int:
+    """
+    A place before the first stretch of more than `n_characters` without a space, or the end of the text. Regular
+    expressions for what most texts do not have begin here, because this search is ten times as fast.
+    """
+    start = 0
+    while len(text) - start > n_characters:
+        space = text.rfind(" ", start, start + n_characters + 1)
+        if space < 0:
+            return start
+        start = space + 1
+    return len(text)
+
+
 def in_nfc(text: str) -> str:
     """A text in NFC, and `readable`."""
     text = readable(text)
@@ -39,7 +53,7 @@ def _bounded(text: str) -> list[str]:
     their number.
     """
     cuts, n_accents = [0], 0
-    for signs in _SIGNS.finditer(text):
+    for signs in _SIGNS.finditer(text, first_stretch(text, _MAX_ACCENTS)):
         for place in range(*signs.span()):
             n_accents = n_accents + 1 if unicodedata.combining(text[place]) else 0
             if n_accents > _MAX_ACCENTS:

@@ -1,14 +1,16 @@
 """From text to sentences: by blank lines, and between them by spaCy's rule for sentence ends."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
 
+from elmo_tasks.extras import needs
 from elmo_tasks.recent import Recent
 from elmo_tasks.text.normal import in_nfc
-from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, lock, pipeline_of, tokens_of_text, words_of_text
+from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, tokens_of_text
 
-__all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentences_of_text"]
-__all__ += ["sentences_of_words"]
+__all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentence_ranges", "sentences_of_text"]
 
 Document = str | Sequence[Sentence]
 """A text, or a list of its sentences."""
@@ -30,12 +32,10 @@ def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]
     """
     sentences: list[list[str]] = []
     for paragraph in _BLANK_LINES.split(in_nfc(text)):
-        if isinstance(tokenizer, str) and tokenizer != "whitespace":
-            # With white space, after which a quotation mark begins the next sentence.
-            tokens = sentences_of_words(tokens_of_text(paragraph, tokenizer), tokenizer)
-            sentences += [[token for token in sentence if not token.isspace()] for sentence in tokens]
-        else:
-            sentences += sentences_of_words(words_of_text(paragraph, tokenizer))
+        # With white space, after which a quotation mark begins the next sentence.
+        tokens = tokens_of_text(paragraph, tokenizer)
+        for part in sentence_ranges(tokens):
+            sentences.append([token for token in tokens[part.start : part.stop] if not token.isspace()])
     return list(filter(None, sentences))
 
 
@@ -53,18 +53,30 @@ def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]
     return list(map(list, sentences))
 
 
-def sentences_of_words(words: Sequence[str], language: str = "xx") -> list[list[str]]:
-    """Groups words into sentences by spaCy's rule for sentence ends, which is the same for all languages."""
-    if not words:
-        return []
-    with lock:
-        pipeline = pipeline_of(language)
-        from spacy.tokens import Doc
+def sentence_ranges(tokens: Sequence[str]) -> list[range]:
+    """
+    The positions of the tokens of each sentence by the rule of spaCy's `sentencizer`, which is the same for all
+    languages: after a sentence end, the next sentence begins at the first token that is not punctuation.
+    """
+    ends, is_punctuation = _rule()
+    starts, is_after_end = [0] if tokens else [], False
+    for position, token in enumerate(tokens):
+        if token in ends:
+            is_after_end = True
+        elif is_after_end and not (token and is_punctuation(token)):
+            starts.append(position)
+            is_after_end = False
+    return [range(*bounds) for bounds in pairwise([*starts, len(tokens)])]
 
-        # spaCy accepts neither subclasses of str, such as NumPy's, nor empty words, nor lone surrogates.
-        document = Doc(pipeline.vocab, words=[in_nfc(word) or " " for word in words])
-        bounds = [(sentence.start, sentence.end) for sentence in pipeline.get_pipe("sentencizer")(document).sents]
-    return [list(words[start:end]) for start, end in bounds]
+
+@cache
+def _rule() -> tuple[frozenset[str], Callable[[str], bool]]:
+    """The signs that end a sentence, and whether all characters of a token are punctuation."""
+    with needs("spacy"):
+        from spacy.lang.lex_attrs import is_punct
+        from spacy.pipeline import Sentencizer
+
+    return frozenset(Sentencizer.default_punct_chars), is_punct
 
 
 def pieces(words: Sequence[str], max_words: int = MAX_SENTENCE_WORDS) -> list[range]:

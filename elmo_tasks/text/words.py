@@ -8,14 +8,14 @@ import re
 import string
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from elmo_tasks.extras import needs
-from elmo_tasks.text.normal import in_nfc, origins
+from elmo_tasks.text.normal import first_stretch, in_nfc, origins
 
 __all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words"]
-__all__ += ["located_words", "locations", "lock", "pipeline_of", "tokens_of_text", "words_of", "words_of_text"]
+__all__ += ["located_words", "locations", "pipeline_of", "tokens_of_text", "words_of", "words_of_text"]
 
 Tokenizer = str | Callable[[str], Sequence[str]]
 """spaCy's code of a language with rules for it (`"de"`; `"xx"` for any), `"whitespace"`, or a function."""
@@ -47,9 +47,10 @@ _MAX_DISTINCT_WORDS = 300_000
 # grows with the square of its length. A run of signs, or any other stretch, is therefore cut; a stretch after a full
 # stop or comma of East Asian scripts, if its second half has one.
 _OVERLONG = re.compile(r"[^\w\s]{100}(?=[^\w\s])|(?=\S{501})(?:\S{250,499}[。！？，、；：]|\S{500})")
-# The part of a text for one call: up to 1,000 characters that end before a line, otherwise before a word. A longer
-# call would keep the interpreter, and so all threads, waiting.
-_PART = re.compile(r".{1,1000}(?:\Z|(?<=\n)(?=\S))|.{1,1000}(?<=\s)(?=\S)|.{1,1000}", re.DOTALL)
+# A longer call would keep the interpreter, and so all threads, waiting.
+_MAX_CHARACTERS = 4000
+# The part of a text for one call ends before a line, otherwise before a word.
+_PART = re.compile(r".{1,4000}(?:\Z|(?<=\n)(?=\S))|.{1,4000}(?<=\s)(?=\S)|.{1,4000}", re.DOTALL)
 
 _pipelines: dict[str, Any] = {}
 lock = threading.Lock()
@@ -83,29 +84,33 @@ def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str
 
 def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
     """The words of a text in NFC, without white space."""
-    text = in_nfc(text)
+    return [token for token in tokens_of_text(in_nfc(text), tokenizer) if not token.isspace()]
+
+
+def tokens_of_text(text: str, tokenizer: Tokenizer) -> list[str]:
+    """The tokens of a text in NFC, in a time proportional to its length; of spaCy, also those of white space."""
     if tokenizer == "whitespace":
         return text.split()
     if not isinstance(tokenizer, str):
         return list(tokenizer(text))
-    return [token for token in tokens_of_text(text, tokenizer) if not token.isspace()]
-
-
-def tokens_of_text(text: str, language: str) -> list[str]:
-    """spaCy's tokens of a text, including white space, in a time proportional to the length of any text."""
     tokens: list[str] = []
     for part in _parts(text):
         with lock:
-            tokens += [token.text for token in pipeline_of(language).tokenizer(part)]
+            tokens += [token.text for token in pipeline_of(tokenizer).tokenizer(part)]
     return tokens
 
 
-def _parts(text: str) -> Iterator[str]:
+def _parts(text: str) -> list[str]:
     """The parts of a text that are split into words independently."""
+    first = first_stretch(text, 100)
+    if first == len(text) <= _MAX_CHARACTERS:
+        return [text]
+    parts: list[str] = []
     start = 0
-    for end in [*(overlong.end() for overlong in _OVERLONG.finditer(text)), len(text)]:
-        yield from _PART.findall(text, start, end)
+    for end in [*(overlong.end() for overlong in _OVERLONG.finditer(text, first)), len(text)]:
+        parts += _PART.findall(text, start, end)
         start = end
+    return parts
 
 
 def located_words(text: str, tokenizer: Tokenizer = "en") -> list[Word]:
@@ -138,7 +143,7 @@ def _end(origin: list[int], end: int) -> int:
 
 
 def pipeline_of(language: str) -> Any:
-    """The shared pipeline of a language, with a `sentencizer`. The `lock` must be held."""
+    """The shared pipeline of a language. The `lock` must be held."""
     pipeline = _pipelines.get(language)
     if pipeline is None or len(pipeline.vocab.strings) > _MAX_DISTINCT_WORDS:
         with needs("spacy"):
@@ -149,7 +154,6 @@ def pipeline_of(language: str) -> Any:
         # Tokenizers from other packages, such as the Japanese one, have no cache.
         if hasattr(pipeline.tokenizer, "max_cache_size"):
             pipeline.tokenizer.max_cache_size = _CACHED_WORDS
-        pipeline.add_pipe("sentencizer")
     return pipeline
 
 

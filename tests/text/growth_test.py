@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from elmo_tasks.text import located_sentences, pieces, sentences_of_words, words_of_text
+from elmo_tasks.text import located_sentences, pieces, sentence_ranges, words_of_text
 from elmo_tasks.text.normal import in_nfc, origins, readable
 from elmo_tasks.text.words import pipeline_of
 
@@ -27,7 +27,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "origins": origins,
     "whitespace": partial(words_of_text, tokenizer="whitespace"),
     "pieces": lambda text: pieces(list(text)),
-    "sentences_of_words": lambda text: sentences_of_words(list(text)),
+    "sentence_ranges": lambda text: sentence_ranges(list(text)),
     **{language: partial(located_sentences, tokenizer=language) for language in LANGUAGES},
 }
 # In seconds: below this, a time is noise.

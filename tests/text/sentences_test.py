@@ -4,14 +4,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.pipeline import Sentencizer
+from spacy.tokens import Doc
 
 from elmo_tasks.text import (
     MAX_SENTENCE_WORDS,
     located_sentences,
     located_words,
     pieces,
+    sentence_ranges,
     sentences_of_text,
-    sentences_of_words,
     words_of_text,
 )
 
@@ -55,8 +59,15 @@ def test_memory_is_bounded(monkeypatch):
 def test_sentences_end_at_full_stops_but_not_in_abbreviations():
     assert sentences_of_text(" Mr. Hill left.\n\nWhy? \n") == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
     assert sentences_of_text(" \n ") == sentences_of_text("") == located_sentences("") == located_words("") == []
-    assert sentences_of_words(["눈", "。", "", "Why", "?", "So"]) == [["눈", "。"], ["", "Why", "?"], ["So"]]
-    assert sentences_of_words([]) == []
+    assert sentence_ranges(["눈", "。", "", "Why", "?", "So"]) == [range(2), range(2, 5), range(5, 6)]
+    assert sentence_ranges([]) == []
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(["a", ".", "?!", "!", "”", "(", " ", "\n", "。", "...", "…"]), min_size=1))
+def test_sentences_begin_where_spacys_do(tokens):
+    document = Sentencizer()(Doc(spacy.blank("xx").vocab, words=tokens))
+    assert sentence_ranges(tokens) == [range(sentence.start, sentence.end) for sentence in document.sents]
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
