@@ -93,7 +93,7 @@ class ElmoComponent(PipelineBilm, Pipe):
     def _groups(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, list[list[str]]]]:
         for doc in stream:
             try:
-                yield doc, list(map(as_words, sentences_in(doc)))
+                yield doc, [as_words([word.text for word in sentence]) for sentence in sentences_in(doc)]
             except ValueError as error:
                 self.get_error_handler()(self.name, self, [doc], error)
 

@@ -8,23 +8,26 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import srsly
 import torch
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from thinc.util import get_torch_default_device
 
-from elmo_tasks.text import in_nfc
+from elmo_tasks.text import Word, in_nfc, sentence_ranges
 from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
-from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 __all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "sentences_in", "with_white_space"]
 
 # The name of the model in the config, when it was saved.
 _NAME = "name.json"
+
+# Until a document is dropped: the state that its sentences were made from, and the sentences, with the rule or without.
+_SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, dict[bool, list[list[Word]]]]] = WeakKeyDictionary()
 
 loading = threading.RLock()
 """Held while a component loads its model, so threads that share a pipeline load it once."""
@@ -43,8 +46,10 @@ class FilesAsBytes:
     is_from_file = False
     """Whether somebody else may have written the config."""
 
-    def named(self, model: str, *, is_local: bool) -> str:
+    def named(self, model: str) -> str:
         """The model that the config names: no address, and in a saved pipeline nothing that would be fetched."""
+        # A name without an owner is not looked for on the hub.
+        is_local = "/" not in model.removeprefix("models/") or Path(model).exists()
         if "://" in model or (self.is_from_file and not is_local):
             expected = "a name or a path as the model of a saved pipeline"
             raise ValueError(f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models")
@@ -103,9 +108,7 @@ class PipelineBilm(FilesAsBytes):
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         with loading:
             if self._elmo is None:
-                # The files of an archive would be copied to the cache.
-                is_local = self.bilm in NAMED_BILMS or Path(self.bilm).is_dir()
-                self._elmo = self._load(self.named(self.bilm, is_local=is_local))
+                self._elmo = self._load(self.named(self.bilm))
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -122,10 +125,30 @@ class PipelineBilm(FilesAsBytes):
         return self
 
 
-def sentences_in(doc: Doc) -> list[list[str]]:
-    """The words of each sentence in NFC, without white space. A document without boundaries is one sentence."""
-    spans = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
-    return [[in_nfc(token.text) for token in span if not token.is_space] for span in spans]
+def sentences_in(doc: Doc, *, by_rule: bool = False) -> list[list[Word]]:
+    """
+    The words of each sentence in NFC, without white space, made once for all components. A document without boundaries
+    is one sentence, or those that the rule for texts finds.
+    """
+    # A component between two others may change the tokens and sentences.
+    state = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
+    known, sentences = _SENTENCES_OF.get(doc, (None, {}))
+    if known != state:
+        sentences = {}
+        _SENTENCES_OF[doc] = state, sentences
+    if by_rule not in sentences:
+        sentences[by_rule] = [
+            [Word(in_nfc(token.text), token.idx, token.idx + len(token)) for token in span if not token.is_space]
+            for span in _spans(doc, by_rule)
+        ]
+    return sentences[by_rule]
+
+
+def _spans(doc: Doc, by_rule: bool) -> Iterable[Span]:
+    if doc.has_annotation("SENT_START"):
+        return doc.sents
+    ranges = sentence_ranges([token.text for token in doc]) if by_rule else [range(len(doc))]
+    return (doc[each.start : each.stop] for each in ranges)
 
 
 def with_white_space(doc: Doc, words: np.ndarray) -> np.ndarray:

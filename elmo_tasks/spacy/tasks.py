@@ -6,18 +6,16 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
-from weakref import WeakKeyDictionary
 
 from spacy.language import Language
-from spacy.pipeline import Pipe, Sentencizer
+from spacy.pipeline import Pipe
 from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from elmo_tasks.kinds import Chains, Roles
-from elmo_tasks.spacy.pipeline import FilesAsBytes, device_in_spacy, loading
+from elmo_tasks.spacy.pipeline import FilesAsBytes, device_in_spacy, loading, sentences_in
 from elmo_tasks.span_groups import groups_in
-from elmo_tasks.text import Word, in_nfc
 from elmo_tasks.trained_models import licence_of, local_model
 from elmo_tasks.vectors.elmo import Precision
 
@@ -27,10 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CorefComponent", "NerComponent", "PosComponent", "Predicate", "SrlComponent", "SstComponent"]
 __all__ += ["TaskComponent"]
-
-_SENTENCE_RULE = Sentencizer()
-# Until a document is dropped, its sentences with the state that they were made from.
-_SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, list[list[Word]]]] = WeakKeyDictionary()
 
 
 class TaskComponent(FilesAsBytes, Pipe):
@@ -104,9 +98,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         with loading:
             if self._task is None:
-                # A name without an owner is not looked for on the hub.
-                is_name = "/" not in self.model.removeprefix("models/")
-                task = self._load(self.named(self.model, is_local=is_name or local_model(self.model) is not None))
+                task = self._load(self.named(self.model))
                 self._accept(type(task.predictor))
                 self._task = task
         return self._task
@@ -146,7 +138,7 @@ class TaskComponent(FilesAsBytes, Pipe):
                 self.get_error_handler()(self.name, self, [doc], error)
 
     def _read(self, doc: Doc) -> "Input":
-        return self.task.read_words(doc.text, _sentences(doc))
+        return self.task.read_words(doc.text, list(filter(None, sentences_in(doc, by_rule=True))))
 
     def _annotate(self, rows: Sequence[tuple[Doc, "Input"]]) -> None:
         results = list(self.task.results(read for _, read in rows))
@@ -272,26 +264,3 @@ for _name, _model, _class, _assigns in (
         default_config=_config | ({"model": _model} if _model else {}),
         func=_class,
     )
-
-
-def _sentences(doc: Doc) -> list[list[Word]]:
-    """The sentences of a document, made once for all components."""
-    # A component between two others may change the tokens and sentences.
-    state = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
-    known, sentences = _SENTENCES_OF.get(doc, (None, []))
-    if known != state:
-        sentences = _new_sentences(doc)
-        _SENTENCES_OF[doc] = state, sentences
-    return sentences
-
-
-def _new_sentences(doc: Doc) -> list[list[Word]]:
-    split = doc
-    if not doc.has_annotation("SENT_START"):
-        spaces = [bool(token.whitespace_) for token in doc]
-        split = _SENTENCE_RULE(Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces))
-    sentences = []
-    for sentence in split.sents:
-        tokens = [token for token in sentence if not token.is_space]
-        sentences.append([Word(in_nfc(token.text), token.idx, token.idx + len(token)) for token in tokens])
-    return list(filter(None, sentences))

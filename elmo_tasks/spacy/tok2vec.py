@@ -86,7 +86,7 @@ class _FrozenBilm(PipelineBilm, Shim):
         if is_train and self._caching is None:
             # From the first step of training, also for the development data.
             self._caching = Elmo(self.elmo.bilm, layer_cache=self._store)
-        groups = [(doc, sentences_in(doc)) for doc in docs]
+        groups = [(doc, [[word.text for word in each] for each in sentences_in(doc)]) for doc in docs]
         if is_train and any(len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences):
             warnings.warn(_LONG_WARNING, stacklevel=2)
         return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
