@@ -26,7 +26,8 @@ from unittest import mock
 from allennlp_today.files import compare_checksums, unpack
 from allennlp_today.import_hooks import Module, after_import, guard, replaces
 
-__all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "reading_from", "refuse_outside"]
+__all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "parse_config"]
+__all__ += ["reading_from", "refuse_outside"]
 
 _LOCK = threading.RLock()
 _HINT = "if you trust it, use --trust, or trusted=True in Python"
@@ -190,18 +191,23 @@ def _json_config(path: Path, overrides: Any, ext_vars: Any = None) -> dict[str, 
     """The config in a file that AllenNLP has written, with overrides of the user, which may be Jsonnet."""
     from allennlp.common.params import parse_overrides, with_overrides
 
+    if isinstance(overrides, str):
+        overrides = parse_overrides(overrides, ext_vars=ext_vars)
+    changed: dict[str, Any] = with_overrides(parse_config(path.read_bytes(), path), overrides)
+    return changed
+
+
+def parse_config(content: bytes, path: Path) -> dict[str, Any]:
+    """The content of a config file that AllenNLP has written."""
     from allennlp_today.config_error import ConfigFileError
 
     try:
-        config = json.loads(_without_comments(path.read_text(encoding="utf-8")))
+        config = json.loads(_without_comments(content.decode()))
     except (ValueError, RecursionError) as error:
         raise ConfigFileError(f"expected JSON, got: {error}: {path}") from None
     if not isinstance(config, dict):
         raise ConfigFileError(f"expected a JSON object, got {config!r:.60}: {path}")
-    if isinstance(overrides, str):
-        overrides = parse_overrides(overrides, ext_vars=ext_vars)
-    changed: dict[str, Any] = with_overrides(config, overrides)
-    return changed
+    return config
 
 
 def _without_comments(text: str) -> str:

@@ -20,6 +20,7 @@ from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from allennlp_today import load_archive
+from allennlp_today.archives import parse_config
 from elmo_tasks.arguments import PACKAGES
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
@@ -312,13 +313,13 @@ def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
     return None
 
 
-def _config_in(path: Path) -> Any:
+def _config_in(path: Path) -> dict[str, Any]:
     if path.is_dir():
-        return json.loads((path / "config.json").read_text("utf-8"))
+        return parse_config((path / "config.json").read_bytes(), path)
     with tarfile.open(path) as archive:
         # AllenNLP writes the config first, so the weights are not read.
         content: Any = archive.extractfile(next(member for member in archive if member.name == "config.json"))
-        return json.load(content)
+        return parse_config(content.read(), path)
 
 
 def _import_packages(names: str | None = None) -> None:
