@@ -94,17 +94,6 @@ class CharacterEncoder(nn.Module):
         nn.init.normal_(self.projection.weight, std=math.sqrt(1 / self.projection.in_features))
         nn.init.zeros_(self.projection.bias)
 
-    def forward(self, character_ids: torch.Tensor, *, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """
-        From ids of shape `(..., width)`, as `WordRows` makes them, to one vector per word, of shape
-        `(..., projection_dim)`. `dtype` is the type of the products and the vectors, by default the parameters' type.
-        """
-        # Each distinct word is computed once.
-        words = character_ids.reshape(-1, self.word_rows.width)
-        vectors = self.encode(*distinct_rows(words), dtype or self.projection.weight.dtype)
-        # Shape: (..., projection_dim)
-        return vectors.reshape(*character_ids.shape[:-1], vectors.size(-1))
-
     def encode(self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """
         The vectors of words, of shape `(n_words, width)`, in the order of their `numbers`: shape
