@@ -1,7 +1,7 @@
 """
 Several trained models on the same paragraphs, which share one pass of the biLM: CPU seconds and words per CPU second in
-one pipeline of spaCy, in `annotate`, and for each single task. To compare two versions by turns, name the folder of the
-other one: `python benchmarks/shared_pass.py ner srl coref sst pos --other ../before`
+one pipeline of spaCy, in `annotate`, and for each task, and the largest memory. To compare two versions by turns,
+name the folder of the other one: `python benchmarks/shared_pass.py ner srl coref sst pos --other ../before`
 """
 
 import argparse
@@ -9,6 +9,7 @@ import gc
 import json
 import lzma
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -78,10 +79,11 @@ def main() -> None:
     texts = paragraphs(arguments.paragraphs)
     if arguments.once:
         torch.set_num_threads(1)
-        print(json.dumps({door: seconds_at(door, arguments.tasks, texts) for door in doors}))
+        seconds = {door: seconds_at(door, arguments.tasks, texts) for door in doors}
+        print(json.dumps(seconds | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
         return
     versions = [Path(__file__).resolve().parents[1], *([arguments.other.resolve()] if arguments.other else [])]
-    found: list[dict[str, float]] = [dict.fromkeys(doors, float("inf")) for _ in versions]
+    found: list[dict[str, float]] = [dict.fromkeys([*doors, "GB"], float("inf")) for _ in versions]
     for _ in range(arguments.turns):
         for folder, best in zip(versions, found, strict=True):
             environment = {**os.environ, "PYTHONPATH": f"{folder}:{folder / 'allennlp_today'}", "OMP_NUM_THREADS": "1"}
@@ -91,7 +93,8 @@ def main() -> None:
             for door, value in json.loads(output.splitlines()[-1]).items():
                 best[door] = min(best[door], value)
     n_words = sum(len(text.split()) for text in texts)
-    print(f"{len(texts)} paragraphs, {n_words:,} words, the fastest of {arguments.turns} turns")
+    memory = " and ".join(f"{best['GB']:.2f} GB" for best in found)
+    print(f"{len(texts)} paragraphs, {n_words:,} words, the fastest of {arguments.turns} turns; memory {memory}")
     for door in doors:
         ours, *theirs = (best[door] for best in found)
         ratio = f"; other version {theirs[0]:.2f} s: {theirs[0] / ours:.2f} times" if theirs else ""
