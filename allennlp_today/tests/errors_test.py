@@ -94,7 +94,7 @@ class TestEndInOneLine:
         assert end_of(KeyboardInterrupt()) == 128 + signal.SIGINT
         assert "errors-test: interrupted" in capsys.readouterr().err
 
-    @pytest.mark.slow
+    @pytest.mark.weekly
     def test_bad_training_data_is_one_line(self, tmp_path):
         """The error occurs after training has set up its log."""
         (tmp_path / "bad.txt").write_text("word\n")

@@ -38,8 +38,10 @@ class TestInstall:
         assert result.split() == ["2.0", "0"]
         assert modules == "['allennlp_today', 'allennlp_today_hook']"
 
-    @pytest.mark.parametrize(("action", "n_warnings"), [("always", "1"), ("error", "0")])
-    @pytest.mark.parametrize("module", ["allennlp_today", "allennlp_today.training"])
+    @pytest.mark.parametrize(
+        ("module", "action", "n_warnings"),
+        [("allennlp_today", "always", "1"), ("allennlp_today.training", "error", "0")],
+    )
     def test_fixes_that_cannot_be_registered_are_no_error_of_torch(self, run_python, module, action, n_warnings):
         """Without the first, as after a checkout was moved, only the hook is left."""
         assert run_python(BROKEN.format(module=module, action=action)).split() == ["2.0", n_warnings]

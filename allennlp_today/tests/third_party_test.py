@@ -113,6 +113,7 @@ print(allennlp.common.file_utils.CACHE_DIRECTORY)
 """
 
 
+@pytest.mark.weekly
 def test_a_user_needs_no_home(run_python):
     assert run_python(WITHOUT_A_HOME) == "/nonexistent/.allennlp/cache\n"
 
