@@ -78,9 +78,6 @@ class Standoff(NamedTuple):
     chains: list[list[int]]
 
 
-_ANN: dict[str, Any] = {"text": "Ann", "start": 0, "end": 3}
-
-
 class Kind:
     """What is different for results of one kind. `labels` are the model's."""
 
@@ -96,8 +93,6 @@ class Kind:
     """Whether parts of a result with a low probability can be left out."""
     texts: ClassVar[tuple[str, ...]] = ()
     """The keys of whole texts in a result."""
-    example: ClassVar[tuple[str, Any]] = ("", None)
-    """A text and a result."""
 
     def __init__(self, labels: Sequence[str] = ()) -> None:
         self.labels = list(labels)
@@ -148,8 +143,6 @@ class Kind:
 class Json(Kind):
     """Any content."""
 
-    example = ("Ann sang.", {"any": ["content"]})
-
 
 class Places(Kind):
     """The base class of results with places in one text: a subclass has `groups`."""
@@ -185,7 +178,6 @@ class Names(Places):
     row = Name
     has_tags = True
     has_threshold = True
-    example = ("Ann sang.", [{**_ANN, "label": "PERSON", "probability": 0.9}])
 
     def above(self, result: Any, threshold: float) -> Any:
         return [each for each in result if each["probability"] >= threshold]
@@ -222,7 +214,6 @@ class Words(Places):
     result = list[Tagged]
     row = Tagged
     has_tags = True
-    example = ("Ann", [{**_ANN, "label": "PROPN", "xpos": "NNP", "probability": 0.9}])
 
     def things(self, result: Any) -> list[Any]:
         return [result]
@@ -253,7 +244,6 @@ class Roles(Places):
     row = _TYPED("Role", {"verb": str, "verb_start": int, "verb_end": int, **get_type_hints(Labeled)})
     attribute: ClassVar[str] = "elmo_srl"
     """Of a verb in a `Doc`: see `set_groups`."""
-    example = ("Ann sang.", [{"verb": "sang", "start": 4, "end": 8, "roles": [{**_ANN, "label": "ARG0"}]}])
 
     def rows(self, result: Any) -> Iterator[dict[str, Any]]:
         for each in result:
@@ -281,10 +271,6 @@ class Chains(Places):
     texts = ("resolved",)
     attribute: ClassVar[str] = "elmo_coref"
     """Of the first mention of a chain in a `Doc`."""
-    example = (
-        "Ann left Ann.",
-        {"chains": [[_ANN, {"text": "Ann", "start": 9, "end": 12}]], "resolved": "Ann left Ann."},
-    )
 
     def things(self, result: Any) -> list[Any]:
         return list(result["chains"])
@@ -321,7 +307,6 @@ class Answer(Places):
 
     result = Answered
     row = Answered
-    example = ("Ann sang.", {**_ANN, "probability": 0.9})
 
     def groups(self, result: Any) -> list[Group]:
         return [Group(None, [] if result["start"] is None else [{"label": "answer", **result}])]
@@ -329,8 +314,6 @@ class Answer(Places):
 
 class Label(Kind):
     """The probabilities of labels; one label is right. None for a text without words."""
-
-    example = ("Who sang?", {"no": 0.1, "yes": 0.9})
 
     @staticmethod
     def from_output(output: dict[str, Any]) -> Any:
@@ -375,8 +358,6 @@ class Entailment(Label):
 
 class Stars(Label):
     """A number of stars, and the probability of each number."""
-
-    example = ("Good.", {"stars": 2, "probabilities": {1: 0.4, 2: 0.6}})
 
     @property
     def result(self) -> Any:
