@@ -18,7 +18,7 @@ from elmo_tasks.text.lines import numbered_lines, text_of_file
 from elmo_tasks.text.normal import readable
 from elmo_tasks.text.words import as_words
 
-__all__ = ["FORMATS", "Corpus", "Document", "Text", "add_corpus_arguments", "column_names", "in_column", "parquet_type"]
+__all__ = ["FORMATS", "Corpus", "Document", "Text", "add_corpus_arguments", "in_column", "parquet_type"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,22 +36,26 @@ class Document(NamedTuple):
     kept: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Corpus:
     """
     A corpus with a text for each of `inputs` in each row: see `annotate_file`. With `of_sentences`, a text is a line
-    also in a folder, or a sentence of CoNLL-U, or a list of words in a table; `letters` reads FASTA.
+    also in a folder, or a sentence of CoNLL-U, or a list of words in a table; `letters` reads FASTA. Names of columns
+    in a string are separated by commas, and in quotation marks if they contain some.
     """
 
     path: Path
     inputs: tuple[str, ...] = ("text",)
-    text_columns: Sequence[str] = ()
+    text_columns: str | Sequence[str] = ()
     id_column: str | None = None
-    keep: Sequence[str] = ()
+    keep: str | Sequence[str] = ()
     glob: str = "*"
     input_format: str | None = None
     of_sentences: bool = False
     letters: bool = False
+
+    def __post_init__(self) -> None:
+        self.text_columns, self.keep = map(_column_names, (self.text_columns, self.keep))
 
     @cached_property
     def files(self) -> list[Path]:
@@ -224,8 +228,7 @@ def parquet_type(kind: str) -> Any:
     return pyarrow.type_for_alias("string" if kind == "json" else kind)
 
 
-def column_names(columns: str | Sequence[str]) -> list[str]:
-    """Names from a command line, separated by commas, in quotation marks if they contain some."""
+def _column_names(columns: str | Sequence[str]) -> list[str]:
     return next(csv.reader([columns], skipinitialspace=True), []) if isinstance(columns, str) else [*columns]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from elmo_tasks.arguments import add_precision, at_least_one, layer
-from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, column_names, in_column, parquet_type
+from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, in_column, parquet_type
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, ending_of
@@ -132,7 +132,10 @@ def embed_file(
     settings = _settings(source, options, elmo)
     n_words = _count_words(source, options, elmo)
     output = Path(output)
-    _check_space(output, ending, options, elmo, n_lines if options.pool else n_words)
+    needed = _bytes_to_write(output, ending, options, elmo, n_lines if options.pool else n_words)
+    # HDF5 ends the process if the disk is full.
+    if (free := shutil.disk_usage(output.resolve().parent).free) < needed:
+        raise OSError(f"expected {needed:,} free bytes for {output} and its parts, got {free:,}")
     suffix = ".parquet" if ending == "/" else ".npz"
     job = Job(output, settings, n_items=n_lines, part_items=options.part_lines, suffix=suffix, force=force)
     # Other processes load their own biLM.
@@ -143,21 +146,17 @@ def embed_file(
 
 
 def _corpus(path: Path, options: EmbedOptions) -> Corpus:
-    keep, letters = column_names(options.keep), options.tokenize == "letters"
-    choice = options.id_column, keep, options.glob, options.input_format
+    choice = options.id_column, options.keep, options.glob, options.input_format
+    letters = options.tokenize == "letters"
     return Corpus(path, ("text",), [options.text_column], *choice, of_sentences=True, letters=letters)
 
 
-def _check_space(output: Path, ending: str, options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> None:
-    """HDF5 ends the process if the disk is full."""
+def _bytes_to_write(output: Path, ending: str, options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> int:
+    """The bytes of the missing parts, and of the output, which in a folder are the same."""
     n_numbers = n_vectors * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
-    # For the parts and the output, which are the same in a folder.
     needed = (1 if ending == "/" else 2) * n_numbers * np.dtype(options.dtype).itemsize
     output = output.resolve()
-    needed -= sum(file.stat().st_size for file in output.parent.glob(f"{output.name}.parts/part-*"))
-    free = shutil.disk_usage(output.parent).free
-    if free < needed:
-        raise OSError(f"expected {needed:,} free bytes for {output} and its parts, got {free:,}")
+    return needed - sum(file.stat().st_size for file in output.parent.glob(f"{output.name}.parts/part-*"))
 
 
 @lru_cache(maxsize=1)

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations, Output
+from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations
 from elmo_tasks.arguments import add_trained_tasks, at_least_one
-from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, column_names
+from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.tables import plain_json
@@ -69,7 +69,7 @@ def annotate_file(
     glob, input_format
         The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
     part_texts
-        The number of texts per part: an interrupted job loses at most the parts in progress.
+        The number of texts that are computed and written together.
     language, device, precision, threshold, trusted, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
@@ -79,14 +79,12 @@ def annotate_file(
     of_results = {"language": language, "precision": precision, "threshold": threshold}
     options: Any = {**of_results, "device": device, "trusted": trusted}
     predictors = _predictors_of(tasks, options)
-    columns = column_names(text_column), id_column, column_names(keep)
-    source = Corpus(Path(corpus), _inputs_of(predictors), *columns, glob, input_format)
+    source = Corpus(Path(corpus), _inputs_of(predictors), text_column, id_column, keep, glob, input_format)
     n_texts, kept = source.survey()
-    if wrong := _without_place(OUTPUTS[ending], predictors, kept):
-        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
+    _expect_place_for(ending, predictors, kept)
     loaded = TrainedTask.by_name(tasks, **options)
-    digests = {name: _model_digest(task) for name, task in loaded.items()}
-    settings = {**of_results, "part_texts": part_texts, "format": _FORMAT, "tasks": digests, **source.settings()}
+    settings = {**of_results, "part_texts": part_texts, "format": _FORMAT, **source.settings()}
+    settings["tasks"] = {name: _model_digest(task) for name, task in loaded.items()}
 
     def join(files: Sequence[Path], path: Path) -> None:
         OUTPUTS[ending].write(Annotations(files, loaded, language, kept), path)
@@ -117,8 +115,9 @@ def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
     return inputs
 
 
-def _without_place(output: Output, predictors: dict[str, Any], kept: Collection[str]) -> list[str]:
-    """What the output cannot have: results of a kind, columns, or two columns of one name. Its library is needed."""
+def _expect_place_for(ending: str, predictors: dict[str, Any], kept: Collection[str]) -> None:
+    """An error if the output cannot have some results or columns, or two of one name, or needs a missing library."""
+    output = OUTPUTS[ending]
     if output.library is not None:
         check_installed(*output.library)
     of_kinds = {
@@ -129,7 +128,9 @@ def _without_place(output: Output, predictors: dict[str, Any], kept: Collection[
     wrong = [f"the results of {name}" for name, is_wrong in of_kinds.items() if is_wrong]
     wrong += ["columns to keep"] if kept and not output.keeps else []
     n_of_name = Counter(["document", *kept, *predictors])
-    return wrong + [f"{n} columns {name}" for name, n in sorted(n_of_name.items()) if n > 1]
+    wrong += [f"{n} columns {name}" for name, n in sorted(n_of_name.items()) if n > 1]
+    if wrong:
+        raise ValueError(f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results")
 
 
 def _model_digest(task: "TrainedTask") -> str:

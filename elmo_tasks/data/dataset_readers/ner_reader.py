@@ -71,9 +71,9 @@ class NerReader(TaskReader):
                     raise ValueError(f"expected {n_columns} columns{last}, got {line!r}: {path}, line {number}")
                 words.append(columns[0])
                 tags.append(columns[-1])
-            with located(path, block[0][0]):
-                if is_first:
-                    _check_words(words, n_columns)
+            if is_first and (found := _other_than_words(words, n_columns)):
+                place = f"{path}, line {block[0][0]}"
+                raise ValueError(f"expected words in the first column, got {found}: {' '.join(words):.60}: {place}")
             yield block[0][0], (words, tags if self.reads_gold else None)
 
     def _sentences(self, path: str, texts: Iterator[LabelledText]) -> Iterator[tuple[int | str, _Sentence]]:
@@ -106,8 +106,8 @@ def _is_break(line: str) -> bool:
     return not line.strip(" \t") or _COMMENT.match(line) is not None
 
 
-def _check_words(words: list[str], n_columns: int) -> None:
-    """An error if the first column of a file is not its words, as seen from its first sentence."""
+def _other_than_words(words: list[str], n_columns: int) -> str | None:
+    """What the first column of a file is if not its words, as seen from its first sentence."""
     kinds = {
         "numbers": len(words) > 1 and words == [str(number) for number in range(1, 1 + len(words))],
         "tags": any(word != "O" for word in words) and all(map(_TAG.fullmatch, words)),
@@ -116,6 +116,4 @@ def _check_words(words: list[str], n_columns: int) -> None:
         and all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
         "words joined to their tags": all(re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words),
     }
-    for kind, is_found in kinds.items():
-        if is_found:
-            raise ValueError(f"expected words in the first column, got {kind}: {' '.join(words):.60}")
+    return next((kind for kind, is_found in kinds.items() if is_found), None)
