@@ -94,14 +94,6 @@ class TestInputs:
         with pytest.raises(ValueError, match="columns to keep"):
             annotate_file([document], tmp_path / "a.jsonl", tmp_path / "out.conll", keep="ner")
 
-    @pytest.mark.parametrize("option", ["--part-texts", "--workers"])
-    def test_a_count_is_at_least_one(self, models, corpus, tmp_path, capsys, option):
-        with pytest.raises(SystemExit):
-            main(["annotate", str(models["ner"]), str(corpus), str(tmp_path / "out.jsonl"), option, "0"])
-        assert f"{option}: expected at least 1, got 0" in capsys.readouterr().err
-        with pytest.raises(ValueError, match="expected at least 1, got -3"):
-            annotate_file([models["ner"]], corpus, tmp_path / "out.jsonl", **{option[2:].replace("-", "_"): -3})
-
 
 def names(self: TrainedTask, inputs: Iterable[tuple[str, ...]]) -> Iterator[list[dict]]:
     """The first word of each text, with a probability as from weights that are not finite."""

@@ -10,6 +10,8 @@ COMMANDS = [
     ["embed", "a.txt", "a.h5", "--part-lines"],
     ["embed", "a.txt", "a.h5", "--batch-tokens"],
     ["embed", "a.txt", "a.h5", "--workers"],
+    ["annotate", "ner", "a.txt", "a.jsonl", "--part-texts"],
+    ["annotate", "ner", "a.txt", "a.jsonl", "--workers"],
     ["elmo-neighbors", "query", "folder", "a [b]", "-k"],
     ["elmo-tables", "--seeds"],
     ["elmo-tables", "--jobs"],
