@@ -62,7 +62,7 @@ test: install  ## run the tests
 test-rounding: install  ## run the tests with the products of AVX2, rounded differently for each shape
 	ELMO_TASKS_ROUNDING=1 ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 $(BIN)/python -m pytest --numprocesses auto -m "not slow and not weekly" $(ROUNDED)
 
-test-all: install  ## run all tests, including docs with trainings, the wheel, and more damaged files
+test-all: install  ## run all tests, also most pages, examples and attacks, the wheel, and more random inputs
 	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
 
 check: install docs  ## check format, lint, import contracts, types, documentation, shown results, and long functions

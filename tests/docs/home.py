@@ -33,11 +33,6 @@ def make_home(home: Path) -> Path:
     for folder in (home / "elmo" / "original", home / ".cache" / "elmo_tasks" / "original"):
         shutil.copytree(TINY_BILM, folder)
     shutil.copytree(TRAINING_CONFIGS, work / "training_configs")
-    # Apart from its width, this model trains fast; all widths follow from this argument.
-    sst = work / "training_configs" / "lib" / "sst.libsonnet"
-    template = sst.read_text(encoding="utf-8")
-    assert "\n  hidden=300,\n" in template
-    sst.write_text(template.replace("\n  hidden=300,\n", "\n  hidden=16,\n"), encoding="utf-8")
     (work / "fixtures").symlink_to(FIXTURES)
     (work / "results").symlink_to(CHECKOUT / "results")
     (work / "corpus.txt").write_text("She sat on the river bank .\nThe bank is closed .\n")

@@ -23,11 +23,6 @@ _BASH = {"cat", "echo", "head", "mkdir", "printf"}
 
 # Overrides that shorten training, applied after the overrides of the page.
 _SHORT = {"trainer.num_epochs": 1}
-_SMALL = {
-    "elmo_bilm": {"trainer.learning_rate_scheduler": None},
-    "elmo_coref": {"model.encoder.hidden_size": 8, "model.hidden_dim": 8},
-    "elmo_srl": {"model.encoder.hidden_size": 8, "model.encoder.num_layers": 2},
-}
 _NEW_BILM = {
     "model.options.lstm.dim": 16,
     "model.options.lstm.projection_dim": 8,
@@ -116,9 +111,11 @@ def _shortened(arguments: list[str]) -> list[str]:
         overrides = {**json.loads(arguments[index + 1]), **overrides}
         del arguments[index : index + 2]
     kind = config["model"]["type"]
-    overrides.update({**_SHORT, **_SMALL.get(kind, {})})
-    if kind == "elmo_bilm" and "pretrained_file" not in config["model"]:
-        overrides.update(_NEW_BILM)
+    overrides.update(_SHORT)
+    if kind == "elmo_bilm":
+        overrides["trainer.learning_rate_scheduler"] = None
+        if "pretrained_file" not in config["model"]:
+            overrides.update(_NEW_BILM)
     return [*arguments, "-o", json.dumps(overrides)]
 
 
