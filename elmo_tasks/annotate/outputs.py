@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints, is_typeddict
 
-from elmo_tasks.annotate.label_studio import label_studio_task
 from elmo_tasks.corpus import in_column, parquet_type
 from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.files.tables import write_csv, write_xlsx
@@ -33,6 +32,9 @@ __all__ = ["FOLDER_MARK", "OUTPUTS", "Annotated", "Annotations", "Output"]
 
 FOLDER_MARK = "documents.jsonl"
 """A file in each folder for brat."""
+
+# The names in Label Studio's template for named entities: `<Labels name="label" toName="text">`, and `$text`.
+_NAMES = {"from_name": "label", "to_name": "text"}
 
 
 class Annotated(NamedTuple):
@@ -300,13 +302,38 @@ def _write_brat(found: Annotations, path: Path) -> None:
     (path / "annotation.conf").write_text(_brat_config(labels, relations), encoding="utf-8")
 
 
+def _prediction(text: str, model: str, found: Standoff) -> dict[str, Any]:
+    """Of Label Studio, which sorts texts by the score: the lowest probability of a place."""
+    names = [f"{model}-{number}" for number in range(len(found.marks))]
+    marks = zip(names, found.marks, strict=True)
+    regions = [_region(text, name, label, place) for name, (label, place) in marks]
+    # A chain links each mention to the one before it.
+    chains = (("coreference", *pair) for pair in chain.from_iterable(map(pairwise, found.chains)))
+    relations = [
+        {"type": "relation", "from_id": names[head], "to_id": names[tail], "direction": "right", "labels": [label]}
+        for label, head, tail in chain(found.links, chains)
+    ]
+    scores = [region["score"] for region in regions if "score" in region]
+    score = {"score": min(scores)} if scores else {}
+    return {"model_version": model, **score, "result": regions + relations}
+
+
+def _region(text: str, name: str, label: str, place: dict[str, Any]) -> dict[str, Any]:
+    start, end = place["start"], place["end"]
+    score = {"score": place["probability"]} if "probability" in place else {}
+    value = {"start": start, "end": end, "text": text[start:end], "labels": [label]}
+    return {"id": name, **_NAMES, "type": "labels", **score, "value": value}
+
+
 def _write_label_studio(found: Annotations, path: Path) -> None:
-    """A list of tasks with predictions, as Label Studio imports it."""
+    """A list of tasks, each with a prediction of each model, as Label Studio imports it."""
     with open(path, "w", encoding="utf-8") as file:
         file.write("[")
         for number, each in enumerate(found):
+            (text,) = each.texts
             standoffs = {name: found.tasks[name].kind.standoff(result) for name, result in each.results.items()}
-            task = label_studio_task({"document": each.name, **each.kept, "text": each.texts[0]}, standoffs)
+            predictions = [_prediction(text, *of_model) for of_model in standoffs.items()]
+            task = {"data": {"document": each.name, **each.kept, "text": text}, "predictions": predictions}
             file.write((",\n" if number else "\n") + json.dumps(task, ensure_ascii=False))
         file.write("\n]\n")
 
