@@ -210,11 +210,9 @@ def _xmi_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
         import cassis
 
     for file in sorted(path.rglob("*.xmi")) if path.is_dir() else [path]:
-        if not (types := file.with_name("TypeSystem.xml")).exists():
-            raise ValueError(f"expected TypeSystem.xml of the export in the same folder: {file}")
-        with located(file, "as XMI"), open(types, "rb") as of_types, open(file, "rb") as of_text:
-            system = cassis.load_typesystem(of_types)
-            cas = cassis.load_cas_from_xmi(of_text, typesystem=system)
+        with located(file, "as XMI"):
+            system = cassis.load_typesystem(file.with_name("TypeSystem.xml"))
+            cas = cassis.load_cas_from_xmi(file, typesystem=system)
             spans = (each for each in system.get_types() if each.supertype.name == "uima.tcas.Annotation")
             layer, feature = _layer_in({each.name: [of.name for of in each.features] for each in spans})
             found = [(span[feature], span.begin, span.end) for span in cas.select(layer)]
