@@ -19,7 +19,7 @@ DAILY = {CHECKOUT / "README.md", DOCS / "vectors" / "elmo.md", DOCS / "tasks" / 
 BLOCKS = {page: blocks_of(page) for page in PAGES}
 # `text` is output, or the format of a file.
 LANGUAGES = {"bash", "json", "jsonnet", "python", "text"}
-REASONS = {"installs packages", "needs a GPU", "needs a cluster", "takes long", "downloads a gigabyte"}
+REASONS = {"installs packages", "needs a GPU", "takes long", "downloads a gigabyte"}
 
 
 def with_blocks() -> list[object]:
