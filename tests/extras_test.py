@@ -19,10 +19,7 @@ from elmo_tasks.text.formats import conllu_sentences
 from elmo_tasks.vectors.pretrained import hub_folder
 from tests.paths import TINY_BILM
 
-
-def embedded(folder: Path) -> None:
-    (folder / "a.txt").write_text("a b\n")
-    embed_file(folder / "a.txt", folder / "a.parquet", EmbedOptions(bilm=str(TINY_BILM)))
+BILM = str(TINY_BILM)
 
 
 def table(folder: Path, content: bytes) -> Corpus:
@@ -38,7 +35,7 @@ def workbook() -> bytes:
 
 
 DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
-    ("pyarrow", "parquet", embedded),
+    ("pyarrow", "parquet", lambda folder: embed_file(folder / "a.txt", folder / "a.parquet", EmbedOptions(BILM))),
     ("pyarrow", "parquet", lambda folder: annotate_file(["ner"], folder / "a.txt", folder / "a.parquet")),
     ("openpyxl", "tables", lambda folder: annotate_file(["ner"], folder / "a.txt", folder / "a.xlsx")),
     ("pyarrow.parquet", "parquet", lambda folder: table(folder, b"PAR1").survey()),
@@ -58,6 +55,7 @@ DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
 
 @pytest.mark.parametrize(("library", "extra", "use"), DOORS)
 def test_a_missing_library_names_its_extra(monkeypatch, tmp_path, library, extra, use):
+    (tmp_path / "a.txt").write_text("a b\n")
     monkeypatch.setitem(sys.modules, library, None)
     for name in ("elmo_tasks.vectors.sklearn_vectorizer", "elmo_tasks.predictors.trained_task"):
         monkeypatch.delitem(sys.modules, name, raising=False)
