@@ -23,11 +23,15 @@ def unpack(archive: str | PathLike[str], folder: Path) -> None:
         # First, because an uncompressed tar file that ends with a zip file also looks like one.
         if tarfile.is_tarfile(archive):
             with tarfile.open(archive) as tar:
+                # Python 3.11.2, Debian 12's, has no filters.
+                tar.extraction_filter = getattr(tarfile, "data_filter", None)
                 for member in tar:
                     # A chain of links can lead outside, past the filter of `tarfile` before June 2025 (CVE-2025-4517).
                     if not (member.isreg() or member.isdir()):
                         raise ValueError(f"expected files and folders only, got {member.name!r:.200}: {archive}")
-                    tar.extract(member, folder, filter="data")
+                    if not Path(folder, member.name).resolve().is_relative_to(folder.resolve()):
+                        raise ValueError(f"expected files in its own folder, got {member.name!r:.200}: {archive}")
+                    tar.extract(member, folder, set_attrs=False)
                 # gzip's checksum follows the last member.
                 while tar.fileobj is not None and tar.fileobj.read(2**20):
                     pass
