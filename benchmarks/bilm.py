@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,6 @@ import torch
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.kernels.packed_linear import packed_linear, type_of_results
 from elmo_tasks.shipped import FIXTURES
 
 ORIGINAL = BilmOptions()
@@ -29,7 +28,6 @@ SIZES = {
     "small": replace(ORIGINAL, cell_dim=1024, projection_dim=128, filters=ORIGINAL.filters[:-1], n_highway=1),
     "original": ORIGINAL,
 }
-DTYPES = {"float32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "int8": torch.int8}
 # What is compared on a device. TF32 is a setting of torch for products of a float32 biLM.
 PRECISIONS = {"cpu": ("float32", "bf16", "int8"), "cuda": ("float32", "tf32", "bf16")}
 Layers = Callable[[torch.Tensor], list[torch.Tensor]]
@@ -98,36 +96,7 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def flops(options: BilmOptions, batch: list[list[str]]) -> float:
-    """Operations in the products for a batch: LSTMs for each word and boundary, the rest for each distinct word."""
-    n_tokens = sum(len(sentence) + 2 for sentence in batch)
-    cell, dim = options.cell_dim, options.projection_dim
-    of_lstms = 2 * options.n_layers * n_tokens * (2 * dim * 4 * cell + cell * dim)
-    words = {word for sentence in batch for word in sentence}
-    windows = sum(min(len(word.encode()), 48) + 3 for word in words)
-    of_filters = windows * sum(width * number for width, number in options.filters) * options.character_dim
-    n_filters = options.n_filters
-    of_words = len(words) * (2 * options.n_highway * n_filters**2 + n_filters * dim)
-    return 2.0 * (of_lstms + of_filters + of_words)
-
-
-@cache
-def peak(device: str, dtype: torch.dtype) -> float:
-    """The peak speed of products here, in operations per second: the best of several shapes and two libraries."""
-    best = 0.0
-    for n_rows, inner, columns in ((64, 4096, 512), (256, 1024, 1024), (1024, 2048, 2048), (8192, 8192, 8192)):
-        if device == "cpu" and n_rows > 1024:
-            continue
-        inputs, weight = (torch.randn(n, inner).to(device, type_of_results(dtype)) for n in (n_rows, columns))
-        for multiply in (packed_linear(weight, None, dtype), partial(torch.nn.functional.linear, weight=weight)):
-            times = [seconds(lambda: [multiply(inputs) for _ in range(10)]) / 10 for _ in range(6)]  # noqa: B023
-            best = max(best, 2 * n_rows * inner * columns / min(times))
-    return best
-
-
-def compare(
-    size: str, device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int
-) -> dict[str, float]:
+def compare(device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int) -> dict[str, float]:
     """Prints a row for each biLM, with ratios to the first; the result is their tokens per second."""
     first = next(iter(bilms))
     batches = [BYTES.batch(part).to(device) for part in parts]
@@ -142,16 +111,15 @@ def compare(
     is_word = (batches[0] > 0).any(-1)
     for name, bilm in bilms.items():
         row = f"{len(parts[0]):5}  {name:9} {speeds[name]:10,.0f}"
-        if name in DTYPES:
+        if name != "AllenNLP":
             ratios = [theirs / ours for theirs, ours in zip(times[first], times[name], strict=True)]
-            share = sum(flops(SIZES[size], part) for part in parts) / min(times[name]) / peak(device, DTYPES[name])
             layers = bilm(batches[0])
             difference = max((a - b).abs().max().item() for a, b in zip(layers, expected, strict=True))
             cosines = [
                 torch.cosine_similarity(a, b, -1)[is_word].min().item() for a, b in zip(layers, exact, strict=True)
             ]
             row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-            row += f"{share:16.0%}         {difference:.1e}   {min(cosines):.5f}"
+            row += f"         {difference:.1e}   {min(cosines):.5f}"
         print(row, flush=True)
     return speeds
 
@@ -189,12 +157,12 @@ def main() -> None:
     for size in arguments.sizes:
         bilms = make_bilms(size, arguments.device, PRECISIONS[arguments.device])
         print(f"\n{size}: {SIZES[size].cell_dim} cells, projected to {SIZES[size].projection_dim}")
-        print("batch  what        tokens/s   ratio (min to max)      share of peak   difference, cosine to float32")
+        print("batch  what        tokens/s   ratio (min to max)      difference, cosine to float32")
         for batch_size in arguments.batch_sizes:
             used = all_sentences[: max(batch_size, 8)]
             parts = [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
             of_size = speeds.setdefault(size, {})
-            of_size[batch_size] = compare(size, arguments.device, bilms, parts, arguments.repeats)
+            of_size[batch_size] = compare(arguments.device, bilms, parts, arguments.repeats)
     if arguments.figure is not None:
         draw(speeds, arguments.figure)
 

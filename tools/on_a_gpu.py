@@ -219,7 +219,7 @@ def allennlp(arguments: argparse.Namespace) -> None:
             for batch_size in (1, 8) if arguments.tiny else (1, 8, 64, 512):
                 used = all_sentences[: max(batch_size, 8)]
                 parts = [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
-                for name, value in compare(size, arguments.device, bilms, parts, 2).items():
+                for name, value in compare(arguments.device, bilms, parts, 2).items():
                     rows.add(f"{size}, {batch_size} sentences", name, value)
 
     for size in ["tiny"] if arguments.tiny else ["small", "original"]:
