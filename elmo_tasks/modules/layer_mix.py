@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from elmo_tasks.bilm.outputs import mix_layers, softmax_weights
+from elmo_tasks.bilm.outputs import mix_layers
 
 __all__ = ["LayerMix"]
 
@@ -43,14 +43,6 @@ class LayerMix(nn.Module):
         self.gamma = nn.Parameter(torch.ones(()))
         n_mixed = len(self.indices)
         self.layer_weights = nn.Parameter(torch.zeros(n_mixed)) if n_mixed > 1 else None
-
-    def normalized_weights(self) -> torch.Tensor:
-        """The softmax of the weights: shape `(n_layers,)`, zero for the layers that are not mixed in."""
-        weights = torch.zeros(self.n_layers)
-        weights[self.indices] = torch.tensor(
-            [1.0] if self.layer_weights is None else softmax_weights(self.layer_weights)
-        )
-        return weights
 
     def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
         """

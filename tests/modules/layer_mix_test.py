@@ -93,9 +93,3 @@ class TestLayerMix:
         mix.gamma.data.fill_(-2.0)
         given_layers = random_layers()
         assert torch.equal(mix(given_layers, MASK), -2.0 * given_layers[number])
-        assert mix.normalized_weights().tolist() == [float(j == number) for j in range(N_LAYERS)]
-
-    def test_the_normalized_weights_are_the_softmax(self):
-        normalized = with_weights(LayerMix(N_LAYERS), [1.0, 2.0, -1.0], 5.0).normalized_weights()
-        np.testing.assert_allclose(normalized, np.exp([1, 2, -1]) / np.exp([1, 2, -1]).sum(), rtol=1e-6)
-        assert not normalized.requires_grad
