@@ -59,13 +59,11 @@ def annotate_file(
     tasks
         Models as in `TrainedTask`, which all have the same inputs, and different names.
     corpus
-        Lines of text; JSON lines, JSON, CSV, TSV, XLSX or Parquet; or a folder, which has one text per file, or only
-        tables of one format. Files may be compressed (`.gz`, `.xz`, `.bz2`). See `text_of_file` for offsets in a file.
+        Lines of text, a table, or a folder of texts or tables. See `text_of_file` for offsets in a file.
     output
         See `OUTPUTS`. A text has its name as `document`, the columns that are kept, and the result of each task.
     text_column, id_column, keep
-        The columns with the inputs of the tasks (default: their names), with the name of a text (default: `id`, or else
-        its number or path), and others to copy to the output (`"all"`: all others).
+        The columns with the inputs of the tasks, with the name of a text, and others to copy (`"all"`: all others).
     glob, input_format
         The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
     part_texts
