@@ -39,9 +39,10 @@ class Document(NamedTuple):
 @dataclass
 class Corpus:
     """
-    A corpus with a text for each of `inputs` in each row: see `annotate_file`. With `of_sentences`, a text is a line
-    also in a folder, or a sentence of CoNLL-U, or a list of words in a table; `letters` reads FASTA. Names of columns
-    in a string are separated by commas, and in quotation marks if they contain some.
+    A corpus with a text for each of `inputs` in each row, by default in columns of these names; the name of a text is
+    its `id`, or else its number or path. With `of_sentences`, a text is a line also in a folder, or a sentence of
+    CoNLL-U, or a list of words in a table; `letters` reads FASTA. Names of columns in a string are separated by commas,
+    and in quotation marks if they contain some.
     """
 
     path: Path

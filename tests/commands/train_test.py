@@ -60,17 +60,18 @@ class TestCheckData:
         check_data(params)
         assert "test_data_path" in params
 
-    @pytest.mark.parametrize("name", ["ner", "bilm"])
-    def test_a_warning_says_that_the_small_data_is_used(self, environment, training_configs, caplog, name):
-        check_data(Params.from_file(training_configs / f"{name}.jsonnet"))
-        assert "ELMO_TASKS_DATA is not set" in caplog.text
-
-    def test_a_warning_says_that_own_data_has_the_word_vectors_of_the_sample(
-        self, environment, training_configs, caplog
-    ):
-        own = json.dumps({f"{part}_data_path": "export.json" for part in ("train", "validation", "test")})
-        check_data(Params.from_file(training_configs / "ner.jsonnet", own))
-        assert "set ELMO_TASKS_GLOVE" in caplog.text and "small data" not in caplog.text
+    @pytest.mark.parametrize(
+        ("name", "data", "warns"),
+        [
+            ("ner", {}, "ELMO_TASKS_DATA is not set"),
+            ("bilm", {}, "ELMO_TASKS_DATA is not set"),
+            # Your own data with the word vectors of the sample.
+            ("ner", dict.fromkeys(["train_data_path", "validation_data_path", "test_data_path"], "a.json"), "_GLOVE"),
+        ],
+    )
+    def test_a_warning_names_the_variable(self, environment, training_configs, caplog, name, data, warns):
+        check_data(Params.from_file(training_configs / f"{name}.jsonnet", json.dumps(data)))
+        assert warns in caplog.text and ("small data" in caplog.text) == (not data)
 
     def test_a_distributed_training_does_not_evaluate(self):
         with pytest.raises(ConfigurationError):
