@@ -1,6 +1,5 @@
 """The trained models of a process run their biLM once per sentence, and give the results of one model alone."""
 
-import gc
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,8 @@ import spacy
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.annotate.job import annotate_file
 from elmo_tasks.bilm import Bilm
+from elmo_tasks.bilm.layer_cache import CachedBilm, LayerMemory
+from elmo_tasks.modules.contextual import contextual_bilm
 from tests.paths import TINY_BILM
 from tests.predictors.trained_task_test import rounded
 
@@ -50,6 +51,11 @@ def models(archive, tmp_path) -> dict[str, str]:
     return {name: str(path) for name, path in paths.items()}
 
 
+def share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models that are loaded from now on compute all sentences themselves."""
+    monkeypatch.setattr(contextual_bilm, "shared_bilm", lambda bilm: CachedBilm(bilm, LayerMemory(2**20)))
+
+
 class TestSharedPass:
     @pytest.mark.parametrize("names", [("elmo", "first", "second"), ("second", "elmo", "first")])
     @pytest.mark.parametrize("as_stream", [False, True])
@@ -68,14 +74,12 @@ class TestSharedPass:
             np.allclose(token._.elmo, vector, atol=1e-5) for token, vector in zip(docs[2], expected, strict=True)
         )
 
-    def test_tasks_of_a_process_and_alone(self, models, computed, texts):
+    def test_tasks_of_a_process_and_alone(self, models, computed, texts, monkeypatch):
         first, second = map(TrainedTask, models.values())
         together = first(texts), second(texts)
         assert sum(computed) == N_SENTENCES
-        del first, second
-        for (_, model), results in zip(models.items(), together, strict=True):
-            gc.collect()
-            # A new biLM computes them again.
+        share_nothing(monkeypatch)
+        for model, results in zip(models.values(), together, strict=True):
             assert TrainedTask(model)(texts) == rounded(results)
         assert sum(computed) == 3 * N_SENTENCES
 
@@ -85,7 +89,7 @@ class TestSharedPass:
         assert sum(computed) == N_SENTENCES
 
 
-def test_threads_over_several_models(models, archive, texts):
+def test_threads_over_several_models(models, archive, texts, monkeypatch):
     """Each text is read by all models at the same time, and by none before."""
     paths = [*models.values(), str(archive("sst", "both", 3))]
     texts = [f"{text} It was number {number} ." for number in range(4) for text in texts]
@@ -93,8 +97,7 @@ def test_threads_over_several_models(models, archive, texts):
     tasks = {path: TrainedTask(path) for path in paths}
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda call: tasks[call[0]](call[1]), calls))
-    tasks.clear()
-    gc.collect()
+    share_nothing(monkeypatch)
     alone = {path: TrainedTask(path) for path in paths}
     for (path, text), result in zip(calls, found, strict=True):
         assert alone[path](text) == rounded(result)
