@@ -83,10 +83,7 @@ def annotate_file(
     loaded = TrainedTask.by_name(tasks, **options)
     settings = {**of_results, "part_texts": part_texts, "format": _FORMAT, **source.settings()}
     settings["tasks"] = {name: _model_digest(task) for name, task in loaded.items()}
-
-    def join(files: Sequence[Path], path: Path) -> None:
-        OUTPUTS[ending].write(Annotations(files, loaded, language, kept), path)
-
+    join = partial(_join, ending, loaded, language, kept)
     job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
     result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
     job.run(source.documents(), partial(_write_part, loaded), result, workers=workers, ray=ray, device=device)
@@ -146,6 +143,12 @@ def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
             row = Annotated(document.name, document.texts, document.kept, found)
             file.write(readable(json.dumps(row._asdict(), ensure_ascii=False)) + "\n")
     return len(part.items)
+
+
+def _join(
+    ending: str, tasks: dict[str, "TrainedTask"], language: str, kept: dict[str, str], files: Sequence[Path], path: Path
+) -> None:
+    OUTPUTS[ending].write(Annotations(files, tasks, language, kept), path)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
