@@ -21,7 +21,7 @@ from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.weekly,
     pytest.mark.skipif(
         importlib.util.find_spec("setuptools") is None,
         reason="setuptools is not installed, which the wheel is built with: `pip install setuptools`",
@@ -98,7 +98,6 @@ runpy.run_module("allennlp", run_name="__main__")
 """
 
 
-@pytest.mark.weekly
 def test_it_works_outside_the_checkout(wheel, tmp_path):
     wheel.extractall(tmp_path / "installed")
     (tmp_path / "text.txt").write_text("A dog barks .\n")
@@ -177,7 +176,6 @@ def make_environment(folder: Path) -> None:
     (packages / "others.pth").write_text(f"{folder / 'others'}\n")
 
 
-@pytest.mark.weekly
 def test_messages_lead_from_a_wheel_to_roles(tmp_path):
     """The commands in the messages are run as they are, until the program ends without an error."""
     release, environment = tmp_path / "release", tmp_path / "environment"

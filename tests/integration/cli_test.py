@@ -69,6 +69,7 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestTrain:
+    @pytest.mark.weekly
     def test_training_again_gives_the_same_weights(self, trained, tmp_path):
         """With AllenNLP's default seeds."""
         train(tmp_path / "run")

@@ -34,7 +34,8 @@ def test_blocks_have_all_words_in_order(small_blocks):
         assert seen == expected
 
 
-@pytest.mark.parametrize("task", ["squad", *(pytest.param(task, marks=pytest.mark.weekly) for task in ("sst", "snli"))])
+@pytest.mark.weekly
+@pytest.mark.parametrize("task", TEXTS)
 def test_without_gradients_memory_is_linear_and_results_are_equal(make_model, task, small_blocks):
     made = make_model(task, BOTH)
     made.enlarge()

@@ -282,7 +282,9 @@ class TestModels:
             unpack(model, folder / task)
         return {task: [model, folder / task] for task, model in models.items()}
 
-    @pytest.mark.parametrize("component", [*TASKS, "task"])
+    @pytest.mark.parametrize(
+        "component", ["ner", "task", *(pytest.param(task, marks=pytest.mark.weekly) for task in TASKS[1:])]
+    )
     def test_a_component_takes_models_of_its_task(self, models, component):
         for task, paths in models.items():
             for path in paths:
