@@ -127,7 +127,13 @@ class TestAllTasks:
         words = [token.text for token in (field[0] if task == "coref" else field)]
         assert words == ["Ann", "isn't", "singing", "."]
 
-    @pytest.mark.parametrize("interpreter", [SimpleGradient, IntegratedGradient, SmoothGradient])
+    @pytest.mark.parametrize(
+        "interpreter",
+        [
+            SimpleGradient,
+            *(pytest.param(each, marks=pytest.mark.weekly) for each in (IntegratedGradient, SmoothGradient)),
+        ],
+    )
     def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
         predictor = made_predictor(task)
         weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]

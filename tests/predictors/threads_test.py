@@ -76,7 +76,7 @@ def test_the_first_load(archive, monkeypatch, door):
 
 
 class TestVectors:
-    @pytest.mark.parametrize("is_cached", [False, True])
+    @pytest.mark.parametrize("is_cached", [pytest.param(False, marks=pytest.mark.weekly), True])
     def test_elmo(self, tmp_path, is_cached):
         elmo = Elmo.from_pretrained(layer_cache=LayerCache(tmp_path / "layers") if is_cached else None)
         sentences = [*texts(12, "equal"), *texts(12, "unequal")]

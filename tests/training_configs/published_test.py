@@ -66,7 +66,10 @@ class TestPublishedConfigs:
         assert len(predictions.read_text(encoding="utf-8").splitlines()) > 1
 
 
-@pytest.mark.parametrize("task", TASKS)
+# With ELMo at one place and at two; the others are tested weekly.
+@pytest.mark.parametrize(
+    "task", [pytest.param(task, marks=[] if task in ("ner", "snli") else pytest.mark.weekly) for task in TASKS]
+)
 class TestTemplates:
     def test_elmo_changes_only_what_it_needs(self, called, task):
         baseline = evaluated(TRAINING_CONFIGS / f"{task}.jsonnet")
