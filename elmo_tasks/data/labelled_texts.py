@@ -14,7 +14,7 @@ from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines, read_json
 from elmo_tasks.tags import spans_to_bioul
 from elmo_tasks.text import located_sentences
-from elmo_tasks.text.formats import format_of
+from elmo_tasks.text.formats import format_of, line_blocks
 from elmo_tasks.text.lines import located, numbered_lines, text_of_file
 
 __all__ = ["LabelledText", "labelled_texts", "tagged_sentences"]
@@ -35,7 +35,7 @@ class LabelledText(NamedTuple):
 
 def labelled_texts(path: str, text_column: str) -> Iterator[LabelledText] | None:
     """The texts of a file or a folder, or `None` if it is not in the format of a labelling tool."""
-    files = [path] if Path(path).is_file() else chain.from_iterable(map(Path(path).rglob, ("*.ann", "*.xmi")))
+    files = [path] if Path(path).is_file() else chain.from_iterable(map(Path(path).rglob, ("*.ann", "*.xmi", "*.tsv")))
     read = next((_READERS.get(format_of(file)) for file in files), None)
     return None if read is None else read(Path(path), text_column)
 
@@ -220,10 +220,61 @@ def _xmi_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
         yield LabelledText(name, cas.sofa_string, [span for span in found if span[0]])
 
 
+# A label, and a number in brackets that the cells of a span share.
+_CELL = re.compile(r"(.+?)(?:\[(\d+)\])?")
+
+
+def _tsv_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
+    """WebAnno TSV 3: a block of lines for each sentence, with its text, and its words with a column per feature."""
+    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+        header, *blocks = line_blocks(numbered_lines(file))
+        # Of spans; the columns of chains and relations follow.
+        layers = [line.removeprefix("#T_SP=").split("|") for _, line in header if line.startswith("#T_SP=")]
+        with located(file, header[0][0]):
+            chosen = _layer_in({layer: [f for f in features if f] for layer, *features in layers})
+        columns: list[Any] = [""] * 3
+        for layer, *features in layers:
+            # A layer without features has a column, and a link to a role has two.
+            for feature in features or [""]:
+                columns += [(layer, feature)] * (2 if feature.startswith("ROLE_") else 1)
+        for block in blocks:
+            number = block[0][0]
+            with located(file, number):
+                text, spans = _tsv_sentence([line for _, line in block], columns.index(chosen))
+            place = f"{file.relative_to(path)}, line {number}" if path.is_dir() else number
+            yield LabelledText(place, text, spans)
+
+
+def _tsv_sentence(lines: list[str], column: int) -> tuple[str, list[LabelledSpan]]:
+    # A sentence of several lines has several texts, and each line end is a character.
+    text = "\n".join(_unescaped(line.removeprefix("#Text=")) for line in lines if line.startswith("#Text="))
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    # In the document, in UTF-16.
+    places = [tuple(map(int, row[1].split("-"))) for row in rows]
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for row_number, (row, (start, end)) in enumerate(zip(rows, places, strict=True)):
+        for cell in re.split(r"(?<!\\)\|", row[column]):
+            match = _CELL.fullmatch(cell)
+            # Without an annotation, or without its label.
+            if match is None or match[1] in ("_", "*"):
+                continue
+            key = _unescaped(match[1]), match[2] or f"row {row_number}"
+            found[key] = found.get(key, (start, end))[0], end
+    units = text.encode("utf-16-le")
+    offsets = [2 * (offset - places[0][0]) for offset in chain.from_iterable(found.values())]
+    characters = iter(len(units[:offset].decode("utf-16-le")) for offset in offsets)
+    return text, [(label, next(characters), next(characters)) for label, _ in found]
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n", "r": "\r"}.get(match[1], match[1]), text)
+
+
 _READERS: dict[str, Callable[[Path, str], Iterator[LabelledText]]] = {
     "json": _json_texts,
     "jsonl": _json_texts,
     "documents of spaCy": _spacy_texts,
     "annotations of brat": _brat_texts,
     "XMI": _xmi_texts,
+    "WebAnno TSV": _tsv_texts,
 }
