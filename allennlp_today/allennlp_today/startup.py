@@ -56,7 +56,9 @@ def settle_commands(module: Module) -> None:
         # Data sets are millions of mostly long-lived objects.
         gc.set_threshold(100_000, 50, 50)
         torch.set_flush_denormal(True)
-        tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
+        # Python 3.11.2, Debian 12's, has no filters.
+        if hasattr(tarfile, "data_filter"):
+            tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
         return original(*args, **kwargs)
 
 
