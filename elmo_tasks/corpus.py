@@ -158,7 +158,7 @@ class Corpus:
                 yield f"{name}:{number}" if name else str(number), row if isinstance(row, dict) else {column: row}
 
     def _columns_in(self, names: tuple[str, ...]) -> _Columns:
-        """Of the columns with these names: those with the inputs, that with the name of a text, and those to keep."""
+        """From the names of all columns: the inputs, the name of a text, and the columns to keep."""
         inputs = [_column_of(names, column) for column in self.columns]
         if None in inputs:
             near = get_close_matches(self.columns[inputs.index(None)], names, n=1)
@@ -191,7 +191,8 @@ class Corpus:
         if self.format == "xlsx" and isinstance(text, int | float):
             return str(text)
         # Python's list of words, as pandas writes it to CSV.
-        if not isinstance(text, str) or (text[:2] in ("['", '["') and text[-1] == "]"):
+        is_list = self.format in TABLES and str(text)[:2] in ("['", '["') and str(text)[-2:] in ("']", '"]')
+        if not isinstance(text, str) or is_list:
             raise ValueError(f"expected texts as {column}, got {text!r:.200}")
         return without_boundaries(readable(text)) if self.of_sentences else readable(text)
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -211,7 +212,7 @@ def spacy_with(path: Path) -> Language:
 class TestSavedPipelines:
     """Somebody else has written the config: what it names is not fetched, and not copied to the cache."""
 
-    @pytest.mark.parametrize("model", ["http://127.0.0.1:9/x", "file:///etc/passwd", "org/name"])
+    @pytest.mark.parametrize("model", ["http://127.0.0.1:9/x", "file:///secret.txt", "org/name"])
     @pytest.mark.parametrize(("component", "key"), [("elmo_ner", "model"), ("elmo", "bilm")])
     def test_their_models_have_no_address(self, tmp_path, monkeypatch, component, key, model):
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
@@ -221,6 +222,18 @@ class TestSavedPipelines:
         loaded = spacy.load(tmp_path / "pipeline")
         with pytest.raises(ValueError, match="expected a name or a path"):
             loaded("a b")
+        assert not (tmp_path / "home").exists()
+
+    def test_an_archive_of_a_bilm_is_not_unpacked(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
+        monkeypatch.chdir(tmp_path)
+        shutil.make_archive("bilm", "zip", TINY_BILM)
+        for bilm in ("bilm.zip", str(tmp_path / "bilm.zip")):
+            nlp = spacy.blank("en")
+            nlp.add_pipe("elmo", config={"bilm": bilm, "save_weights": False})
+            nlp.to_disk("pipeline")
+            with pytest.raises(ValueError, match="expected a name or a path"):
+                spacy.load("pipeline")("a b")
         assert not (tmp_path / "home").exists()
 
     @pytest.mark.parametrize("component", ["elmo_ner", "elmo"])

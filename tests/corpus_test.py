@@ -37,6 +37,7 @@ CORPORA: dict[str, tuple[dict[str, str | bytes], dict[str, Any], list[Any]]] = {
     ),
     "glob": ({"a.txt": "Ann", "a.ann": "T1"}, {"glob": "*.txt"}, [("a.txt", "Ann")]),
     "all as texts": ({"a.json": "{", "b.md": "b"}, {"input_format": "text"}, [("a.json", "{"), ("b.md", "b")]),
+    "brackets in a text": ({"a.txt": "['quoted']"}, {}, [("1", "['quoted']")]),
     "suffixes of texts": ({"a.txt": "Ann", "b.md": "b"}, {}, [("a.txt", "Ann"), ("b.md", "b")]),
     "JSON lines": ({"a.jsonl": LINES}, {}, [("p0", "Ann sang."), ("p1", "No.")]),
     "other suffixes": ({"a.NDJSON": LINES}, {}, [("p0", "Ann sang."), ("p1", "No.")]),

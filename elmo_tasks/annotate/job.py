@@ -113,8 +113,8 @@ def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
 def _expect_place_for(ending: str, predictors: dict[str, Any], kept: Collection[str]) -> None:
     """An error if the output cannot have some results or columns, or two of one name, or needs a missing library."""
     output = OUTPUTS[ending]
-    if output.library is not None:
-        check_installed(*output.library)
+    if output.module is not None:
+        check_installed(*output.module)
     of_kinds = {
         name: (len(predictor.inputs) > 1 and output.of_one_text)
         or (output.needs and not getattr(predictor.kind, output.needs))

@@ -104,7 +104,7 @@ class Output(NamedTuple):
     """Whether the results belong to a single text, not to a pair."""
     keeps: bool = True
     """Whether columns of the corpus can be kept."""
-    library: tuple[str, str] | None = None
+    module: tuple[str, str] | None = None
     """A module that it needs, and the extra that has it."""
 
 
@@ -341,9 +341,9 @@ def _write_label_studio(found: Annotations, path: Path) -> None:
 OUTPUTS = {
     ".jsonl": Output(_write_lines, of_one_text=False),
     ".jsonl.gz": Output(partial(_write_lines, compressed=True), of_one_text=False),
-    ".parquet": Output(_write_parquet, of_one_text=False, library=("pyarrow", "parquet")),
+    ".parquet": Output(_write_parquet, of_one_text=False, module=("pyarrow", "parquet")),
     ".csv": Output(partial(_write_table, write=write_csv), of_one_text=False),
-    ".xlsx": Output(partial(_write_table, write=write_xlsx), of_one_text=False, library=("openpyxl", "tables")),
+    ".xlsx": Output(partial(_write_table, write=write_xlsx), of_one_text=False, module=("openpyxl", "tables")),
     ".spacy": Output(_write_docs),
     ".conllu": Output(_write_conllu, needs="has_tags"),
     ".conll": Output(_write_columns, needs="has_tags", keeps=False),

@@ -28,8 +28,8 @@ __all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "at_once"]
 BATCH_WORDS = 8192
 """Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes."""
 
-# Parts of texts, and characters, that are predicted together. After more of them, the layers that other tasks have
-# computed are no longer kept: 256 parts are 5% faster with the small biLM, and too many with the original size.
+# Parts of texts, and characters, that are predicted together. The memory for shared layers has room for this many at
+# the original size. 256 parts would be 5% faster with the small biLM.
 _PARTS_AT_ONCE = 128
 _CHARACTERS_AT_ONCE = 40_000
 

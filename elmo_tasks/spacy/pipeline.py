@@ -20,6 +20,7 @@ from elmo_tasks.text import Word, in_nfc, sentence_ranges
 from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
+from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
 __all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "sentences_in", "with_white_space"]
 
@@ -46,10 +47,8 @@ class FilesAsBytes:
     is_from_file = False
     """Whether somebody else may have written the config."""
 
-    def named(self, model: str) -> str:
+    def named(self, model: str, *, is_local: bool) -> str:
         """The model that the config names: no address, and in a saved pipeline nothing that would be fetched."""
-        # A name without an owner is not looked for on the hub.
-        is_local = "/" not in model.removeprefix("models/") or Path(model).exists()
         if "://" in model or (self.is_from_file and not is_local):
             expected = "a name or a path as the model of a saved pipeline"
             raise ValueError(f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models")
@@ -108,7 +107,9 @@ class PipelineBilm(FilesAsBytes):
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         with loading:
             if self._elmo is None:
-                self._elmo = self._load(self.named(self.bilm))
+                # The files of an archive would be copied to the cache.
+                is_local = self.bilm in NAMED_BILMS or Path(self.bilm).is_dir()
+                self._elmo = self._load(self.named(self.bilm, is_local=is_local))
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:

@@ -98,7 +98,9 @@ class TaskComponent(FilesAsBytes, Pipe):
         # Not earlier: a saved pipeline includes the model, and the original may be gone.
         with loading:
             if self._task is None:
-                task = self._load(self.named(self.model))
+                # A name alone is not looked for on the hub.
+                is_name = "/" not in self.model.removeprefix("models/")
+                task = self._load(self.named(self.model, is_local=is_name or local_model(self.model) is not None))
                 self._accept(type(task.predictor))
                 self._task = task
         return self._task

@@ -88,11 +88,11 @@ def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
 
 
 def tokens_of_text(text: str, tokenizer: Tokenizer) -> list[str]:
-    """The tokens of a text in NFC, in a time proportional to its length; of spaCy, also those of white space."""
+    """The tokens of a text in NFC, in a time proportional to its length. spaCy also has tokens of white space."""
     if tokenizer == "whitespace":
         return text.split()
     if not isinstance(tokenizer, str):
-        return list(tokenizer(text))
+        return as_words(tokenizer(text))
     tokens: list[str] = []
     for part in _parts(text):
         with lock:
