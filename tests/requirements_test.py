@@ -100,6 +100,12 @@ def test_every_import_is_declared(package, declared):
     assert undeclared == set()
 
 
+def test_the_page_has_all_extras_for_users(declared):
+    page = (CHECKOUT / "docs/installing.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z]+)` \|", page, re.M)
+    assert sorted(rows) == sorted(declared.keys() - {"", "today", "docs", "dev"})
+
+
 def installations() -> Iterator[str]:
     """The commands of all pages that call pip or uv, except those that install files that were built before."""
     for block in (block for page in PAGES for block in blocks_of(page) if block.not_run == "installs packages"):

@@ -73,7 +73,8 @@ def as_words(words: Any) -> list[str]:
         word for word in found if not isinstance(word, str) or not word.strip(string.whitespace) or word in BOUNDARIES
     ]
     if wrong or not are_words:
-        raise ValueError(f"expected a list of words, got {(wrong or found)[0]!r:.60} in {words!r:.200}")
+        place = f" in {words!r:.200}" if are_words else ""
+        raise ValueError(f"expected a list of words, got {(wrong or found)[0]!r:.60}{place}")
     return found
 
 

@@ -277,7 +277,7 @@ class Elmo:
         as_numpy: bool,
     ) -> Iterator[Any]:
         total = len(sentences) if isinstance(sentences, Sized) else None
-        batches = self._batches(map(self._words, sentences), selection, batch_tokens, as_numpy)
+        batches = self._batches(self._words_of_all(sentences), selection, batch_tokens, as_numpy)
         if next(self.bilm.parameters()).is_cuda:
             # The next batch is prepared before the results of this one are waited for.
             batches = one_ahead(batches)
@@ -297,6 +297,13 @@ class Elmo:
             for rows, vectors in compute_by_length(compute, chunk, batch_tokens, "batch_tokens"):
                 yield [first + row for row in rows], vectors
             first += len(chunk)
+
+    def _words_of_all(self, sentences: Iterable[Sentence]) -> Iterator[list[str]]:
+        for number, sentence in enumerate(sentences):
+            try:
+                yield self._words(sentence)
+            except ValueError as error:
+                raise ValueError(f"{error} (sentence {number})") from None
 
     def _words(self, sentence: Sentence) -> list[str]:
         words, boundaries = words_of(sentence, self._tokenizer), self.bilm.word_rows.boundaries

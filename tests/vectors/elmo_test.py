@@ -129,7 +129,7 @@ class TestFromPretrained:
         ([["Ann", 7]], {}, "7 in"),
         ([["a", ["b"]]], {}, "expected"),
         ([b"a"], {}, "b'a'"),
-        (["a", None], {}, "None"),
+        (["a", None], {}, r"got None \(sentence 1\)"),
         ([float("nan")], {}, "nan"),
         ([["a"]], {"layers": "best"}, "best"),
         ([["a"]], {"layers": 3}, "3"),
