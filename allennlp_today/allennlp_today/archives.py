@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -359,6 +359,15 @@ def trust_archives_of_the_config(train: Module) -> None:
         given = inspect.signature(original).bind(*args, **kwargs).arguments
         with _trusting(bool(given.get("include_package"))):
             return original(*args, **kwargs)
+
+
+@after_import("allennlp.common.testing.model_test_case")
+def trust_archives_of_tests(model_test_case: Module) -> None:
+    """
+    Symptom: `ensure_model_can_train_save_and_load`, in the tests of a project, refuses the archive that it has written.
+    Cause: it is not trusted. Now it is, because the same test has trained the model.
+    """
+    model_test_case.load_archive = partial(load_archive, trusted=True)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import model_test_case
 from allennlp.common.util import import_module_and_submodules
 from allennlp.data import Vocabulary
 from allennlp.data.dataset_readers import DatasetReader
@@ -136,6 +137,10 @@ class TestTrust:
         for path in (inner, archive(config)):
             with pytest.raises(ConfigurationError, match=r"expected a (listed|registered) Model.*--trust"):
                 load_archive(path)
+
+    def test_the_archive_of_a_test_is_trusted(self, archive):
+        config = {**CONFIG, "dataset_reader": {"type": f"{__name__}.Reader"}}
+        assert isinstance(model_test_case.load_archive(archive(config), cuda_device=-1).dataset_reader, Reader)
 
     def test_the_time_for_a_config_grows_with_its_length(self, archive):
         def seconds(n: int) -> float:
