@@ -1,9 +1,10 @@
 """What transformers and huggingface-hub changed or removed after AllenNLP 2.10.1."""
 
 import math
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,31 +13,36 @@ from unittest import mock
 from allennlp_today.import_hooks import Module, after_import, around_import, replaces
 
 
-@after_import("allennlp.common.cached_transformers", "allennlp_models.structured_prediction.dataset_readers.srl")
+@after_import("transformers.tokenization_utils_base", "allennlp.common.cached_transformers")
 def accept_current_tokenizers(module: Module) -> None:
     """
     Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`. `BertTokenizer has
     no attribute encode_plus` (other readers: `batch_encode_plus`; indexers with `max_length`:
     `build_inputs_with_special_tokens`; the reader `srl` with a `bert_model_name`: `wordpiece_tokenizer`).
     Cause: transformers refuses keywords that are also names of the tokenizer's methods (seen with 4.48).
-    AllenNLP passes the flag again in every call to `encode`. transformers 5 has removed the four methods.
+    AllenNLP passes the flag again in every call to `encode`. transformers 5 has removed the four methods. The code of
+    a project that calls tokenizers itself is repaired too.
     """
-    if hasattr(module, "SrlReader"):
-
-        @replaces(module.SrlReader, "__init__")
-        def init(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            if self.bert_tokenizer is not None:
-                _add_old_methods(self.bert_tokenizer)
-
+    base = sys.modules.get("transformers.tokenization_utils_base")
+    # Programs without AllenNLP also import it.
+    if base is None or "allennlp" not in sys.modules:
         return
+    cls = base.PreTrainedTokenizerBase
+    original = cls.from_pretrained.__func__
 
-    @replaces(module, "get_tokenizer")
-    def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
-        kwargs.pop("add_special_tokens", None)
-        tokenizer = original(model_name, **kwargs)
-        _add_old_methods(tokenizer)
-        return tokenizer
+    @wraps(original)
+    def from_pretrained(cls: Any, *args: Any, add_special_tokens: Any = None, **kwargs: Any) -> Any:
+        return original(cls, *args, **kwargs)
+
+    cls.from_pretrained = classmethod(from_pretrained)
+    cls.wordpiece_tokenizer = _Wordpieces()
+    for name, method in (
+        ("encode_plus", cls.__call__),
+        ("batch_encode_plus", cls.__call__),
+        ("build_inputs_with_special_tokens", _with_special_tokens),
+    ):
+        if not hasattr(cls, name):
+            setattr(cls, name, method)
 
 
 @after_import("allennlp.common.cached_transformers")
@@ -57,19 +63,6 @@ def initialize_loaded_weights_again(cached_transformers: Module) -> None:
     cached_transformers.AutoModel = AutoModel
 
 
-def _add_old_methods(tokenizer: Any) -> None:
-    # Not lambdas, and not for the class, because workers of data loaders only get a pickled tokenizer.
-    methods = {
-        "encode_plus": tokenizer.__call__,
-        "batch_encode_plus": tokenizer.__call__,
-        "build_inputs_with_special_tokens": partial(_with_special_tokens, tokenizer),
-        "wordpiece_tokenizer": SimpleNamespace(tokenize=partial(_wordpieces, tokenizer)),
-    }
-    for name, method in methods.items():
-        if not hasattr(tokenizer, name):
-            setattr(tokenizer, name, method)
-
-
 def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
     word = tokenizer("a", add_special_tokens=False)["input_ids"]
     whole = tokenizer("a")["input_ids"]
@@ -77,8 +70,14 @@ def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
     return [*whole[:start], *ids, *whole[start + len(word) :]]
 
 
-def _wordpieces(tokenizer: Any, word: str) -> list[str]:
-    return [piece.value for piece in tokenizer.backend_tokenizer.model.tokenize(word)]
+class _Wordpieces:
+    """An attribute that the slow tokenizers of transformers 4 replace by their own."""
+
+    def __get__(self, tokenizer: Any, cls: type) -> Any:
+        def tokenize(word: str) -> list[str]:
+            return [piece.value for piece in tokenizer.backend_tokenizer.model.tokenize(word)]
+
+        return SimpleNamespace(tokenize=tokenize)
 
 
 @after_import("allennlp.data.data_loaders.data_collator")
