@@ -1,6 +1,5 @@
 """One-line errors for `allennlp`, and a warning for mistyped overrides."""
 
-import argparse
 import difflib
 import logging
 import os
@@ -85,26 +84,6 @@ def _end(error: BaseException) -> None:
     is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in {*_PACKAGES, *plugins}
     if hint or is_of_values or isinstance(error, ConfigurationError | OSError):
         sys.exit(f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)")
-
-
-@after_import("allennlp.commands.checklist")
-def explain_missing_checklist(checklist: Module) -> None:
-    """
-    Symptom: `allennlp checklist model.tar.gz` ends with `unrecognized arguments`.
-    Cause: the package checklist 0.0.11 cannot be built any more, and the command without it takes no arguments.
-    """
-    if hasattr(checklist, "_dummy_output"):
-
-        @replaces(checklist.CheckList, "add_subparser")
-        def add_subparser(original: Any, self: Any, parser: Any) -> Any:
-            subparser = original(self, parser)
-            subparser.add_argument("arguments", nargs=argparse.REMAINDER)
-            subparser.set_defaults(func=_run_suite)
-            return subparser
-
-
-def _run_suite(arguments: argparse.Namespace) -> None:
-    raise ImportError("expected the package checklist 0.0.11, which cannot be built with current packages")
 
 
 @after_import("allennlp.common.params")

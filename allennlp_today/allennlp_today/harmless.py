@@ -26,7 +26,7 @@ from spacy.util import is_package
 
 from allennlp_today.entry_points import entry_points
 
-__all__ = ["check_config", "harmless_classes", "is_inside", "listed", "refused"]
+__all__ = ["check_config", "harmless_classes", "is_inside", "listed"]
 
 # A repository on the hub, and a pipeline of spaCy. Neither can be a path or an address.
 _REPOSITORY = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?")
@@ -59,12 +59,6 @@ def harmless_classes() -> list[_Table]:
     modules += [sys.modules[name] for name in sorted(of_classes) if name in sys.modules]
     tables = [getattr(module, "HARMLESS", None) for module in modules]
     return [*filter(None, tables), listed()]
-
-
-def refused(base: str, name: str) -> bool:
-    """Whether a class of AllenNLP was read and left out."""
-    reasons = listed()["refused"].get(base, {})
-    return name in reasons or "*" in reasons
 
 
 def check_config(config: Mapping[str, Any], folder: Path) -> None:

@@ -43,12 +43,6 @@ def end_of(monkeypatch, logging_as_before):
     return run
 
 
-class TestExplainMissingChecklist:
-    def test_the_reason_is_one_line(self, command):
-        with pytest.raises(SystemExit, match="allennlp checklist: error: "):
-            command("checklist", "model.tar.gz", "--task", "ner")
-
-
 class TestEndInOneLine:
     @pytest.mark.parametrize("error", [ConfigurationError("bad\n   key"), FileNotFoundError(2, "missing", "x.txt")])
     def test_a_user_error_is_one_line(self, end_of, error):
