@@ -20,7 +20,7 @@ import _jsonnet
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_today.config_error import ConfigFileError
+from allennlp_today.config_error import FileContentError
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.data.dataset_readers.task_reader import part_of_file
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
@@ -74,7 +74,7 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
             native_callbacks={"elmo_transformer": (("model_name",), _transformer)},
         )
     except RuntimeError as error:
-        raise ConfigFileError(f"{filename}: {error}") from None
+        raise FileContentError(f"{filename}: {error}") from None
     return evaluated
 
 

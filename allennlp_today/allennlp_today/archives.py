@@ -71,10 +71,7 @@ def load_archive(
     from allennlp.common.file_utils import cached_path
     from allennlp.common.plugins import import_plugins
 
-    from allennlp_today.config_error import ArchiveError
-
-    # Not above: its fixes would be registered before the guards, and an error in it would leave out the guards.
-    from allennlp_today.training import warn_of_a_training
+    from allennlp_today.config_error import FileContentError
 
     name, outer = fspath(archive_file), _LOADING.get()
     trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
@@ -82,15 +79,14 @@ def load_archive(
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
         import_plugins()
-        warn_of_a_training(archive_file)
         with _folder_of(cached_path(archive_file)) as folder:
             given = Path(folder).resolve(), cuda_device, overrides, weights_file, trusted
             try:
                 return context.run(_load, name, *given)
             except ConfigurationError as error:
-                if isinstance(error, ValueError | RuntimeError):
+                if isinstance(error, FileContentError):
                     raise
-                raise ArchiveError(str(error)) from error
+                raise FileContentError(str(error)) from error
 
 
 def _load(name: str, folder: Path, cuda_device: int, overrides: Any, weights_file: str | None, trusted: bool) -> Any:
@@ -199,14 +195,14 @@ def _json_config(path: Path, overrides: Any, ext_vars: Any = None) -> dict[str, 
 
 def parse_config(content: bytes, path: Path) -> dict[str, Any]:
     """The content of a config file that AllenNLP has written."""
-    from allennlp_today.config_error import ConfigFileError
+    from allennlp_today.config_error import FileContentError
 
     try:
         config = json.loads(_without_comments(content.decode()))
     except (ValueError, RecursionError) as error:
-        raise ConfigFileError(f"expected JSON, got: {error}: {path}") from None
+        raise FileContentError(f"expected JSON, got: {error}: {path}") from None
     if not isinstance(config, dict):
-        raise ConfigFileError(f"expected a JSON object, got {config!r:.60}: {path}")
+        raise FileContentError(f"expected a JSON object, got {config!r:.60}: {path}")
     return config
 
 

@@ -1,17 +1,12 @@
-"""Errors for files. This module imports AllenNLP, so others import it only where they are raised."""
+"""The error for files. This module imports AllenNLP, so others import it only where they raise it."""
 
 from allennlp.common.checks import ConfigurationError
 
-__all__ = ["ArchiveError", "ConfigFileError", "VocabularyFileError"]
+__all__ = ["FileContentError"]
 
 
-class ArchiveError(ConfigurationError, ValueError):
-    """What is wrong with the config of an archive. Programs that know nothing of AllenNLP catch the ValueError."""
-
-
-class ConfigFileError(ConfigurationError, RuntimeError):
-    """AllenNLP's `Params.from_file` raises the RuntimeError of Jsonnet."""
-
-
-class VocabularyFileError(ConfigurationError, AssertionError, ValueError):
-    """AllenNLP's `Vocabulary.set_from_file` asserts that there is an OOV token."""
+class FileContentError(ConfigurationError, ValueError, RuntimeError, AssertionError):
+    """
+    What is wrong with a file that AllenNLP has written. Programs that do not import AllenNLP catch the ValueError. Its
+    `Params.from_file` raises a RuntimeError, and its `Vocabulary.set_from_file` an AssertionError.
+    """
