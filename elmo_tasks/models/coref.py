@@ -214,11 +214,18 @@ class CorefResolver(ElmoModel):
             scores = self.mention_scorer(vectors).squeeze(-1)
             kept = spans_without_crossings(spans, scores, limit)
             return spans[kept], vectors[kept], scores[kept]
-        # A document has about ten spans per word, so only the vectors of the kept spans are in memory together.
-        parts = self.span_embedder.in_parts(embedded, hidden, spans)
-        scores = torch.cat([self.mention_scorer(vectors).squeeze(-1) for vectors in parts])
+        # A document has about ten spans per word, so only the vectors of the kept spans are computed.
+        first_layer, *rest = (layer for layer in self.mention_scorer.modules() if isinstance(layer, torch.nn.Linear))
+        parts = []
+        for words, part in self.span_embedder.in_parts(len(embedded), spans):
+            of_spans = self.span_embedder.projected(first_layer, embedded[words], hidden[words], part)
+            for layer in rest:
+                of_spans = layer(of_spans.relu_())
+            parts.append(of_spans.squeeze(-1))
+        scores = torch.cat(parts)
         kept = spans_without_crossings(spans, scores, limit)
-        vectors = torch.cat(list(self.span_embedder.in_parts(embedded, hidden, spans[kept])))
+        of_kept = self.span_embedder.in_parts(len(embedded), spans[kept])
+        vectors = torch.cat([self.span_embedder(embedded[words], hidden[words], part) for words, part in of_kept])
         return spans[kept], vectors, scores[kept]
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

@@ -35,10 +35,10 @@ class SpanEmbedder(torch.nn.Module):
         self.width_embedding = Embedding(embedding_dim=width_dim, num_embeddings=max_width)
         self._dropout = torch.nn.Dropout(dropout)
         self._max_width = max_width
-        self._output_dim = 2 * hidden_dim + width_dim + embedded_dim
+        self._parts = [hidden_dim, hidden_dim, width_dim, embedded_dim]
 
     def get_output_dim(self) -> int:
-        return self._output_dim
+        return sum(self._parts)
 
     def spans(self, sentences: torch.Tensor) -> torch.Tensor:
         """
@@ -65,13 +65,27 @@ class SpanEmbedder(torch.nn.Module):
         width = self._dropout(self.width_embedding(widths))
         return torch.cat([hidden[starts], hidden[ends], width, self._heads(embedded, hidden)[starts, widths]], -1)
 
-    def in_parts(self, embedded: torch.Tensor, hidden: torch.Tensor, spans: torch.Tensor) -> Iterator[torch.Tensor]:
-        """The result of `forward` for spans in text order, in parts of bounded size."""
-        firsts = range(0, len(embedded), WORDS_AT_ONCE)
+    def projected(
+        self, layer: torch.nn.Linear, embedded: torch.Tensor, hidden: torch.Tensor, spans: torch.Tensor
+    ) -> torch.Tensor:
+        """
+        `layer` of the result of `forward` without dropout: the products are with the words, about a tenth as many as
+        spans.
+        """
+        of_start, of_end, of_width, of_head = layer.weight.split(self._parts, 1)
+        starts, ends = spans.unbind(-1)
+        widths = ends - starts
+        # Shape: (max_width, output_dim)
+        of_widths = linear(self.width_embedding.weight, of_width, layer.bias)
+        heads = self._heads(linear(embedded, of_head), hidden)[starts, widths]
+        return linear(hidden, of_start)[starts] + linear(hidden, of_end)[ends] + of_widths[widths] + heads
+
+    def in_parts(self, n_words: int, spans: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Spans in text order in parts of bounded size: the words of each part, and its spans, counted from there."""
+        firsts = range(0, n_words, WORDS_AT_ONCE)
         sizes = spans[:, 0].div(WORDS_AT_ONCE, rounding_mode="floor").bincount(minlength=len(firsts))
         for first, part in zip(firsts, spans.split(sizes.tolist()), strict=True):
-            words = slice(first, first + WORDS_AT_ONCE + self._max_width - 1)
-            yield self(embedded[words], hidden[words], part - first)
+            yield slice(first, first + WORDS_AT_ONCE + self._max_width - 1), part - first
 
     def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """The weighted mean of each span by first word and width: shape `(n_words, max_width, embedded_dim)`."""
@@ -197,7 +211,7 @@ class AntecedentScorer(torch.nn.Module):
         ]
         # Shape: (n_rows, n_columns, hidden_dim)
         hidden = linear(self._dropout(torch.cat(features, -1)), of_features, self.first_layer.bias)
-        hidden = hidden + pair_products(vectors[rows], vectors[columns], of_product)
+        hidden = hidden + pair_products(vectors[rows], vectors[columns], of_product, first - lowest)
         hidden = hidden + linear(vectors[rows], of_mention).unsqueeze(1) + antecedents[columns]
         # Shape: (n_rows, n_columns)
         scores = self.rest(hidden).squeeze(-1)
@@ -251,14 +265,17 @@ def _nearest_first(mentions: torch.Tensor, n_antecedents: int) -> torch.Tensor:
     return rows - 1 - torch.arange(n_antecedents, device=mentions.device)
 
 
-def pair_products(mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def pair_products(
+    mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor, n_before: int
+) -> torch.Tensor:
     """
-    Multiplies a matrix by the elementwise product of the two vectors of each pair, without storing it. From
-    shapes `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to `(n_mentions, n_antecedents,
-    hidden_dim)`. On the CPU, the result cannot be differentiated twice.
+    Multiplies a matrix by the elementwise product of the two vectors of each pair, without storing it. From shapes
+    `(n_mentions, dim)`, `(n_antecedents, dim)` and `(hidden_dim, dim)` to `(n_mentions, n_antecedents, hidden_dim)`.
+    Row `i` has arbitrary values after its first `n_before + i` antecedents, and no gradient. On the CPU, the result
+    cannot be differentiated twice.
     """
     if mentions.device.type == "cpu":
-        products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight)
+        products: torch.Tensor = _ByMention.apply(mentions, antecedents, weight, n_before)
         return products
     # Shape: (n_mentions * hidden_dim, dim)
     weights = (weight * mentions.unsqueeze(1)).flatten(0, 1)
@@ -269,30 +286,35 @@ class _ByMention(torch.autograd.Function):
     """Computes one mention at a time, so its part of each product and gradient stays in the processor's cache."""
 
     @staticmethod
-    def forward(ctx: Any, mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    def forward(
+        ctx: Any, mentions: torch.Tensor, antecedents: torch.Tensor, weight: torch.Tensor, n_before: int
+    ) -> torch.Tensor:
         ctx.save_for_backward(mentions, antecedents, weight)
-        products = mentions.new_empty(len(mentions), len(antecedents), len(weight))
+        ctx.n_before = n_before
+        products = mentions.new_zeros(len(mentions), len(antecedents), len(weight))
         # Contiguous, because otherwise each product would copy it. Shape: (dim, hidden_dim)
         by_dim = weight.t().contiguous()
         # Shape: (n_antecedents, dim)
         of_mention = torch.empty_like(antecedents)
-        for mention, product in zip(mentions, products, strict=True):
-            torch.mul(antecedents, mention, out=of_mention)
-            torch.mm(of_mention, by_dim, out=product)
+        for n, (mention, product) in enumerate(zip(mentions, products, strict=True), n_before):
+            torch.mul(antecedents[:n], mention, out=of_mention[:n])
+            torch.mm(of_mention[:n], by_dim, out=product[:n])
         return products
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_products: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def backward(ctx: Any, d_products: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         mentions, antecedents, weight = ctx.saved_tensors
         d_mentions = torch.empty_like(mentions)
         d_antecedents, d_weight = torch.zeros_like(antecedents), torch.zeros_like(weight)
         # Shape: (hidden_dim, dim), each
         of_mention, d_of_mention = torch.empty_like(weight), torch.empty_like(weight)
-        for mention, d_mention, d_product in zip(mentions, d_mentions, d_products, strict=True):
+        for n, (mention, d_mention, d_product) in enumerate(
+            zip(mentions, d_mentions, d_products, strict=True), ctx.n_before
+        ):
             torch.mul(weight, mention, out=of_mention)
-            d_antecedents.addmm_(d_product, of_mention)
-            torch.mm(d_product.t(), antecedents, out=d_of_mention)
+            d_antecedents[:n].addmm_(d_product[:n], of_mention)
+            torch.mm(d_product[:n].t(), antecedents[:n], out=d_of_mention)
             d_weight.addcmul_(d_of_mention, mention)
             torch.sum(d_of_mention.mul_(weight), 0, out=d_mention)
-        return d_mentions, d_antecedents, d_weight
+        return d_mentions, d_antecedents, d_weight, None

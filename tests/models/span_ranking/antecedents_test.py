@@ -125,10 +125,13 @@ def tensors(n_mentions: int, n_antecedents: int) -> list[torch.Tensor]:
 
 class TestPairProducts:
     @pytest.mark.parametrize("sizes", [(3, 5), (1, 1), (2, 0), (0, 2)], ids=str)
-    def test_they_match_each_pair(self, sizes):
+    @pytest.mark.parametrize("n_before", [0, 2, 9])
+    def test_they_match_each_pair_with_a_mention_before(self, sizes, n_before):
         own, reference = tensors(*sizes), tensors(*sizes)
-        found = pair_products(*own)
-        expected = torch.einsum("ms,as,hs->mah", *reference)
+        # Shape: (n_mentions, n_antecedents, 1)
+        is_before = (torch.arange(sizes[1]) < n_before + torch.arange(sizes[0]).unsqueeze(1)).unsqueeze(-1)
+        found = pair_products(*own, n_before) * is_before
+        expected = torch.einsum("ms,as,hs->mah", *reference) * is_before
         torch.testing.assert_close(found, expected)
         weights = torch.randn(expected.shape, dtype=torch.double)
         for tensor, value in ((found, weights), (expected, weights)):
