@@ -166,7 +166,9 @@ class TestAllTasks:
             return loss
 
         assert loss_with(0) == float(output["loss"])
-        assert (loss_with(0.02) - loss_with(-0.02)) / 0.04 == pytest.approx(first[word, dim], rel=0.05)
+        # A step may be too small for float32, or so large that it crosses the bend of a ReLU.
+        differences = [(loss_with(step) - loss_with(-step)) / (2 * step) for step in (0.01, 0.02)]
+        assert pytest.approx(first[word, dim], rel=0.05) in differences
         # The model is as before, for other threads.
         assert predictor.predict_json(LINES[task][1]) == rounded(before)
 
