@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 # pip compiles nothing (`--no-compile`), so Python must be allowed to cache compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
-PIP := $(BIN)/python -m pip install --quiet --no-warn-conflicts --no-compile
+PIP := $(BIN)/python -m pip install --no-warn-conflicts --no-compile
 # On the included sample data, regardless of the environment; small batches and few epochs.
 DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TASKS_CACHE ALLENNLP_LOG_LEVEL=WARNING $(BIN)/allennlp
 DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
@@ -78,7 +78,7 @@ format: install  ## format the code, and fix what the linter can fix
 	$(BIN)/ruff check --fix .
 
 docs: install  ## build the documentation into site/; a broken link is an error
-	$(PIP) --editable '.[docs]'
+	$(PIP) --quiet --editable '.[docs]'
 	$(BIN)/mkdocs build --strict --quiet
 
 results: install  ## write README's table and docs/replication/results.md from the files in results/
