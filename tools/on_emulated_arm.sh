@@ -42,6 +42,8 @@ LINES
     # For their entry points; the code is the checkout's, which is first in PYTHONPATH.
     "${pip[@]}" --no-deps "$debian/checkout" "$debian/checkout/allennlp_today"
     rm -rf "$debian/checkout/build" "$debian/checkout/elmo_tasks.egg-info"
+    # Not only in PYTHONPATH, which some tests set for the processes that they start.
+    echo /packages > "$debian/usr/lib/python3/dist-packages/packages.pth"
     touch "$folder/ready"
 fi
 
@@ -53,7 +55,7 @@ trap 'umount "$debian/proc" "$debian/dev"' EXIT
 emulated() {
     # qemu's default processor has SVE and pointer authentication, with which an import of torch takes 10 minutes, not 1.
     chroot "$debian" /usr/bin/env -i QEMU_CPU=cortex-a76 HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 OMP_NUM_THREADS=1 PYTHONNOUSERSITE=1 \
-        PYTHONPATH=/checkout:/checkout/allennlp_today:/packages "$@"
+        PYTHONPATH=/checkout:/checkout/allennlp_today "$@"
 }
 
 emulated /usr/bin/python3 -c 'import platform, torch; print(platform.machine(), torch.__version__, flush=True)'
