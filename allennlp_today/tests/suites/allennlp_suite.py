@@ -99,7 +99,8 @@ def chunks(source: Path) -> Iterator[tuple[str, list[str]]]:
             yield f"{folder}-{i // FILES_PER_CHUNK}", files[i : i + FILES_PER_CHUNK]
 
 
-def run(work: Path, name: str, files: list[str], log: Path) -> None:
+def run(work: Path, name: str, files: list[str], log: Path, path: tuple[Path, ...] = ()) -> None:
+    """Runs the tests in the files; `path` has folders with packages that are not installed."""
     print(f"{log.stem}: {files[0]} ... {files[-1]}", flush=True)
     part = log.with_suffix(".part")
     part.unlink(missing_ok=True)
@@ -114,7 +115,7 @@ def run(work: Path, name: str, files: list[str], log: Path) -> None:
         "OMP_NUM_THREADS": "1",
         # Tests start `python`.
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "PYTHONPATH": str(HERE),
+        "PYTHONPATH": os.pathsep.join(map(str, (HERE, *path))),
         "TOKENIZERS_PARALLELISM": "false",
         "WANDB_MODE": "offline",
     }

@@ -88,9 +88,34 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
     shutil.copytree(sources / "models" / "test_fixtures" / "bert-xsmall-dummy", dummy, dirs_exist_ok=True)
 
 
+def write_stand_ins_of_projects(cache: Path, sources: Path) -> None:
+    """Writes those of the projects in `projects.txt`; `sources` has the projects."""
+    torch.manual_seed(0)
+    cased, uncased = partial(_write_wordpieces, lower=False), partial(_write_wordpieces, lower=True)
+    as_roberta, as_gpt2 = partial(_write_bpe, is_roberta=True), partial(_write_bpe, is_roberta=False)
+    write = partial(_write, cache, _text_of_tests(sources))
+    layers = {"num_hidden_layers": 2}
+    roberta = dict(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5, **layers)
+
+    biomedical = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext"
+    for name in ("bert-base-uncased", biomedical):
+        write(name, uncased, t.BertForPreTraining, t.BertConfig(vocab_size=30522, **layers))
+    write("bert-base-cased", cased, t.BertForPreTraining, t.BertConfig(vocab_size=28996, **layers))
+    write("distilbert-base-cased", cased, t.DistilBertForMaskedLM, t.DistilBertConfig(vocab_size=28996, n_layers=2))
+    for name in ("distilroberta-base", "roberta-base"):
+        write(name, as_roberta, t.RobertaForMaskedLM, t.RobertaConfig(**roberta))
+    large = t.RobertaConfig(hidden_size=1024, num_attention_heads=16, intermediate_size=256, **roberta)
+    write("roberta-large", as_roberta, t.RobertaForMaskedLM, large)
+    write("gpt2", as_gpt2, t.GPT2LMHeadModel, t.GPT2Config(n_layer=2))
+    longformer = dict(attention_window=1024, max_encoder_position_embeddings=16384, encoder_layers=2, decoder_layers=2)
+    longformer |= dict(d_model=768, encoder_ffn_dim=64, decoder_ffn_dim=64)
+    led = t.LEDConfig(vocab_size=50265, **longformer)
+    write("allenai/led-base-16384", as_roberta, t.LEDForConditionalGeneration, led)
+
+
 def _text_of_tests(sources: Path) -> str:
     texts = []
-    for path in sorted([*sources.glob("*/tests/**/*.py"), *sources.glob("*/test_fixtures/**/*")]):
+    for path in sorted([*sources.glob("*/tests/**/*.py"), *sources.glob("*/*fixtures/**/*")]):
         if path.is_file() and path.stat().st_size < 300_000:
             try:
                 texts.append(path.read_text(encoding="utf-8"))
