@@ -93,6 +93,12 @@ class TestLoadArchivesSafely:
         assert load_archive(archive(), overrides="{'model.text': 'a' + 'b'}").model.text == "ab"
         assert load_archive(archive(), overrides={"model.text": "c"}).model.text == "c"
 
+    def test_a_byte_after_the_end_is_ignored(self, archive):
+        """Archives in the tests of allennlp-semparse have one."""
+        path = archive()
+        path.write_bytes(path.read_bytes() + b"\n")
+        assert isinstance(load_archive(path).model, TinyModel)
+
     def test_damage_is_found(self, archive, tmp_path):
         """Without the checksums, other weights would be loaded."""
         unpack(str(archive()), tmp_path / "folder")
