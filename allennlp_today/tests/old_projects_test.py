@@ -171,7 +171,7 @@ class TestProjectOfTheGuide:
 
 @pytest.fixture
 def tiny_spanbert(tmp_path: Path) -> Path:
-    """A transformer with letters as wordpieces."""
+    """A transformer with letters as wordpieces, in a folder, so archives that name it must be trusted."""
     letters = [chr(code) for code in range(33, 127)]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
     sizes = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1)
@@ -204,7 +204,14 @@ class TestArchivesOfAllennlpModels:
         (tmp_path / "sentences.jsonl").write_text('{"sentence": "The dog barks."}\n')
         arguments = json.dumps({"language": str(tmp_path / "verbs")})
         allennlp(
-            "predict", "srl/model.tar.gz", "sentences.jsonl", "--output-file", "roles", "--predictor-args", arguments
+            "predict",
+            "srl/model.tar.gz",
+            "sentences.jsonl",
+            "--output-file",
+            "roles",
+            "--predictor-args",
+            arguments,
+            "--trust",
         )
         predicted = json.loads((tmp_path / "roles").read_text())
         assert predicted["words"] == ["The", "dog", "barks", "."]
@@ -243,7 +250,14 @@ class TestArchivesOfAllennlpModels:
         nlp.to_disk(tmp_path / "english")
         arguments = json.dumps({"language": str(tmp_path / "english")})
         allennlp(
-            "predict", "coref/model.tar.gz", "texts.jsonl", "--output-file", "chains", "--predictor-args", arguments
+            "predict",
+            "coref/model.tar.gz",
+            "texts.jsonl",
+            "--output-file",
+            "chains",
+            "--predictor-args",
+            arguments,
+            "--trust",
         )
         predicted = json.loads((tmp_path / "chains").read_text())
         assert len(predicted["document"]) == 48 and isinstance(predicted["clusters"], list)
