@@ -73,12 +73,16 @@ def load_archive(
 
     from allennlp_today.config_error import FileContentError
 
+    # Not above: its fixes would be registered before the guards, and an error in it would leave out the guards.
+    from allennlp_today.training import warn_of_a_training
+
     name, outer = fspath(archive_file), _LOADING.get()
     trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
     context = copy_context()
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
         import_plugins()
+        warn_of_a_training(archive_file)
         with _folder_of(cached_path(archive_file)) as folder:
             given = Path(folder).resolve(), cuda_device, overrides, weights_file, trusted
             try:

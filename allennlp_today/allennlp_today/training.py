@@ -1,6 +1,7 @@
 """Killed and recovered trainings of AllenNLP 2.10.1, and the workers of data loaders."""
 
 import shutil
+import warnings
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +11,7 @@ from unittest import mock
 from allennlp_today.files import atomic_file, locked, remove_leftovers
 from allennlp_today.import_hooks import Module, after_import, replaces
 
-__all__ = ["FROZEN_WEIGHTS"]
+__all__ = ["FROZEN_WEIGHTS", "warn_of_a_training"]
 
 FROZEN_WEIGHTS = "frozen_weights.th"
 """Next to the weights of epochs, the weights that do not change, from a checkpointer that writes them only once."""
@@ -93,6 +94,20 @@ def _refuse_existing(folder: Path) -> None:
     raise ConfigurationError(
         f"expected an empty folder, got {found}; --force removes the folder and starts again: {folder}"
     )
+
+
+def warn_of_a_training(archive: str | PathLike[str]) -> None:
+    """Warns if an archive, or the folder of a run, is the target of a training that has not ended."""
+    path = Path(archive)
+    folder = (path if path.is_dir() else path.parent).resolve()
+    # Of a folder without a lock, so that a training that starts now does not find one.
+    if not folder.with_name(f"_lock-{folder.name[-200:]}").exists():
+        return
+    try:
+        with locked(folder):
+            pass
+    except BlockingIOError:
+        warnings.warn(f"a training in {folder} has not ended: {path} is from before its end", stacklevel=2)
 
 
 @after_import("allennlp.nn.util")

@@ -18,6 +18,7 @@ from allennlp.nn.util import read_state_dict
 from allennlp.training import Checkpointer, GradientDescentTrainer
 from allennlp.training.moving_average import ExponentialMovingAverage
 
+from allennlp_today.training import warn_of_a_training
 from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.trainer import FrozenOnceCheckpointer
 
@@ -125,6 +126,12 @@ class TestLockRuns:
         with pytest.raises(ConfigurationError) as caught:
             train_model(Params({}), str(tmp_path))
         assert hint in caught.value.message and "--force" in caught.value.message
+
+    def test_a_model_in_training_is_a_warning(self, tmp_path, recwarn):
+        warn_of_a_training(tmp_path / "model.tar.gz")
+        assert not recwarn
+        with locked(tmp_path), pytest.warns(UserWarning, match=tmp_path.name):
+            warn_of_a_training(tmp_path / "model.tar.gz")
 
 
 class TestReadEpochs:

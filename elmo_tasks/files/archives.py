@@ -32,9 +32,13 @@ def unpack(archive: str | PathLike[str], folder: Path) -> None:
                     if not Path(folder, member.name).resolve().is_relative_to(folder.resolve()):
                         raise ValueError(f"expected files in its own folder, got {member.name!r:.200}: {archive}")
                     tar.extract(member, folder, set_attrs=False)
-                # gzip's checksum follows the last member.
-                while tar.fileobj is not None and tar.fileobj.read(2**20):
-                    pass
+                # gzip's checksum follows the last member. What follows the checksum is ignored, as by gunzip.
+                try:
+                    while tar.fileobj is not None and tar.fileobj.read(2**20):
+                        pass
+                except gzip.BadGzipFile as error:
+                    if not str(error).startswith("Not a gzipped file"):
+                        raise
         else:
             with zipfile.ZipFile(archive) as members:
                 for info in members.infolist():
