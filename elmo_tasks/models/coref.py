@@ -208,7 +208,7 @@ class CorefResolver(ElmoModel):
         limit = max(1, int(self._spans_per_word * len(sentences)))
         # Shape: (n_spans, 2)
         spans = self.span_embedder.spans(sentences)
-        if torch.is_grad_enabled():
+        if self.training or torch.is_grad_enabled():
             # Shape: (n_spans, span_dim), (n_spans,)
             vectors = self.span_embedder(embedded, hidden, spans)
             scores = self.mention_scorer(vectors).squeeze(-1)
