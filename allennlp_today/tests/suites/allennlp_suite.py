@@ -163,6 +163,8 @@ if "ALLENNLP_SUITE_LOG" in os.environ:
     _trust_archives()
 
 
+# Last, when those that a project's options leave out are gone.
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     """Keeps one form of the test that has many; writes the names first, so a test that ends the process is found."""
     first = [item for item in items if ONE_OF_MANY in item.nodeid][:1]
