@@ -18,7 +18,7 @@ from elmo_tasks.jobs import FolderOutput, Job, Part, is_joined
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
 
-__all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_word"]
+__all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_text", "marked_word"]
 
 _ABOUT, _SENTENCES = "index.json", "sentences.txt"
 # Rows that are converted to float32 together: they and their copy fit into the cache of one core. With 65,536
@@ -194,6 +194,13 @@ def marked_word(text: str) -> Query:
         raise ValueError(f"expected one word in brackets, as in 'They went to the [river] .', got {text!r}")
     before = text[: marked[0].start()].split()
     return Query([*before, marked[0][1], *text[marked[0].end() :].split()], len(before))
+
+
+def marked_text(query: Query | Neighbor) -> str:
+    """The sentence with its word in brackets."""
+    words = list(query.words)
+    words[query.position] = f"[{words[query.position]}]"
+    return " ".join(words)
 
 
 def _digest(elmo: Elmo) -> str:

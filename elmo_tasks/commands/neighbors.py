@@ -9,7 +9,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
-from elmo_tasks.analysis.neighbors import Neighbor, Query
+from elmo_tasks.analysis.neighbors import Neighbor, Query, marked_text
 from elmo_tasks.arguments import add_device, at_least_one, layer
 from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
@@ -72,6 +72,4 @@ def _query(arguments: argparse.Namespace) -> None:
 
 
 def _sentence(query: Query | Neighbor) -> dict[str, Any]:
-    words = list(query.words)
-    words[query.position] = f"[{words[query.position]}]"
-    return {"word": query.words[query.position], "sentence": " ".join(words)}
+    return {"word": query.words[query.position], "sentence": marked_text(query)}
