@@ -1,4 +1,5 @@
-// The open plan's NER with a frozen transformer at the input, where Table 1 has ELMo:
+// NER with a frozen transformer at the input, where Table 1 has ELMo, for 14 epochs, as in
+// `results/studies.csv`. `allennlp elmo-tables --plan open --transformer` trains it to the end.
 //
 //     export TRANSFORMER=all-MiniLM-L6-v2 SEED=1 ELMO_TASKS_DATA=output/open
 //     allennlp train benchmarks/ner_transformer.jsonnet -s output/ner_transformer_$SEED

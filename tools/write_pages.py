@@ -1,74 +1,235 @@
-"""Writes README.md's table, docs/replication/results.md and the table of results/README.md: `make results`."""
+"""
+Writes README.md's table, docs/replication/results.md and the lists of results/README.md from the
+files in results/: `make results`.
 
+With `--from FOLDER`, it first copies the finished runs of the plan `open` from the folder in which
+`allennlp elmo-tables` has trained them. A run that the plan refuses is named and not copied.
+"""
+
+import argparse
+import shutil
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from elmo_tasks.replication.figures import draw
-from elmo_tasks.replication.paper import TABLES
-from elmo_tasks.replication.plan import Plan
-from elmo_tasks.replication.tables import TITLES, finished_runs, table_of, version_notes
-from elmo_tasks.replication.train import sort_out
+from elmo_tasks.replication.figures import draw_curves, draw_mixes, draw_sizes
+from elmo_tasks.replication.findings import findings
+from elmo_tasks.replication.measures import MEASURED, measured
+from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
+from elmo_tasks.replication.plan import Plan, Run
+from elmo_tasks.replication.tables import (
+    TITLES,
+    Table,
+    finished_runs,
+    or_stopped,
+    runs_of,
+    scores_by_seed,
+    stopped_runs,
+    table_of,
+    version_notes,
+)
+from elmo_tasks.replication.train import best_epoch, finished, sort_out
 
-_BEGIN, _END = (f"<!-- Made from results/ by `make results`: {word} -->" for word in ("begin", "end"))
-_README = {
-    **dict.fromkeys(("task", "measure", "trained on", "baseline", "ELMo")),
-    "increase (relative)": "increase",
-    "paper†: trained on": "the paper† trained on",
-    "paper: increase (relative)": "its increase†",
-}
+_BEGIN = "<!-- Made from results/ by `make results`: begin -->"
+_END = "<!-- Made from results/ by `make results`: end -->"
 _PAGE = Path("docs/replication/results.md")
+_README_COLUMNS = {
+    "task": "task",
+    "measure": "measure",
+    "trained on": "trained on",
+    "baseline": "baseline",
+    "ELMo": "ELMo",
+    "increase (relative)": "increase",
+    "epochs, best": "epochs, best",
+    "paper: trained on": "the paper trained on",
+    "paper: increase (relative)": "its increase",
+}
+_OPEN, _STOPPED = Path("results/open"), Path("results/stopped")
 
 
 def main() -> None:
-    """With `--check`, writes nothing and fails if the pages differ from the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="source", type=Path, help="copy finished runs from here")
+    help_of_check = "write nothing, and fail if a page differs"
+    parser.add_argument("--check", action="store_true", help=help_of_check)
+    arguments = parser.parse_args()
     # The digests of the data are not compared, so the pages are the same on every machine.
-    plan = Plan("open", data="data", results=Path("results/open"))
-    found = sort_out(plan.runs(list(TABLES)))
-    if found.missing or found.problems:
-        sys.exit("\n".join([*(f"{run.file} is missing" for run in found.missing), *found.problems.values()]))
-    tables = {exhibit: table_of(plan, exhibit) for exhibit in TITLES}
-    sections = []
-    for exhibit, made in tables.items():
-        below = "\n".join(f"- {note}" for note in made.notes)
-        sections += [f"## {TITLES[exhibit]}", _markdown(made.rows), below]
-    short = tables["table 1"].rows[list(_README)]
-    short = short.rename(columns={key: name or key for key, name in _README.items()})
-    curves, mixes = finished_runs(plan, "figure 1"), finished_runs(plan, "figure 2")
-    sections += ["## Figure 1: less training data, fewer epochs"]
-    sections += ["![Scores by training examples](figure1_examples.svg)", "![Scores by epoch](figure1_epoch.svg)"]
-    sections += ["## Figure 2: the weights of the layers", "![Weights](figure2.svg)"]
-    sections += version_notes([*curves["version"], *mixes["version"]])
-    readme = "\n\n".join([_markdown(short), *version_notes(finished_runs(plan, "table 1")["version"])])
-    texts = {Path("README.md"): readme, _PAGE: "\n\n".join(sections), Path("results/README.md"): _origins(found.scores)}
+    plan = Plan("open", data="data", results=_OPEN)
+    runs = plan.runs(list(TABLES))
+    if arguments.source is not None:
+        copy_finished(runs, arguments.source)
+    problems = sort_out(runs).problems
+    if problems:
+        sys.exit("\n".join(problems.values()))
+    stopped = stopped_runs(_STOPPED)
+    runs_by_exhibit = {}
+    for exhibit in ("table 1", "table 2", "table 3", "table 6", "figure 1", "figure 2"):
+        chosen = or_stopped(exhibit, finished_runs(plan, exhibit), stopped)
+        assert chosen is not None
+        runs_by_exhibit[exhibit] = chosen
+    texts = {
+        Path("README.md"): readme_table(plan, stopped, runs_by_exhibit["table 1"]),
+        _PAGE: results_page(plan, stopped, runs_by_exhibit),
+        Path("results/README.md"): origins(plan, runs, stopped),
+    }
     for path, text in texts.items():
         old = path.read_text("utf-8")
-        before, after = old.partition(_BEGIN)[0], old.partition(_END)[2]
-        new = f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}"
-        if new != old and "--check" in sys.argv:
+        new = f"{old.partition(_BEGIN)[0]}{_BEGIN}\n\n{text}\n\n{_END}{old.partition(_END)[2]}"
+        if new != old and arguments.check:
             sys.exit(f"{path} differs from results/: run `make results`")
         path.write_text(new, "utf-8")
-    if "--check" not in sys.argv:
-        for exhibit, runs in (("figure 1", curves), ("figure 2", mixes)):
-            for path in draw(exhibit, runs, _PAGE.parent):
-                if path.suffix != ".svg":
-                    path.unlink()
+    if not arguments.check:
+        draw_figures(runs_by_exhibit)
 
 
-def _origins(scores: list[dict[str, Any]]) -> str:
+def copy_finished(runs: Iterable[Run], source: Path) -> None:
+    """Copies the score files of finished runs, and of the tables that need no training."""
+    for run in runs:
+        file = source / run.file.relative_to(_OPEN.absolute())
+        if run.file.exists() or not file.exists():
+            continue
+        run.file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, run.file)
+        try:
+            finished(run)
+        except ValueError as error:
+            run.file.unlink()
+            print(f"not copied: {error}", file=sys.stderr)
+        else:
+            print(f"copied: {run.file}")
+    for name in MEASURED.values():
+        if (source / name).exists():
+            shutil.copyfile(source / name, _OPEN / name)
+            print(f"copied: {_OPEN / name}")
+
+
+def readme_table(plan: Plan, stopped: pd.DataFrame, runs: pd.DataFrame) -> str:
+    rows = known_table(plan, "table 1", stopped).rows
+    columns = _README_COLUMNS
+    if "frozen transformer" in rows:
+        columns = {**columns, "frozen transformer": "frozen MiniLM"}
+    short = rows[list(columns)].rename(columns=columns)
+    return "\n\n".join([markdown(short), *version_notes(runs["version"])])
+
+
+def results_page(plan: Plan, stopped: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> str:
+    sections = ["## Findings", markdown(findings(runs))]
+    for exhibit, title in TITLES.items():
+        made = known_table(plan, exhibit, stopped)
+        below = list(made.notes)
+        sections.append(f"## {title}")
+        if exhibit == "table 5":
+            # Before the table: that the biLM is below the most frequent sense.
+            sections.append(below.pop(0))
+        sections.append(markdown(made.rows))
+        sections.append("\n".join(f"- {note}" for note in below))
+    sections += [
+        "## Figure 1: less training data, fewer epochs",
+        "![Scores by training examples](figure1_examples.svg)",
+        "Mean and standard deviation over seeds, by the number of training examples.",
+        "![Learning curves](figure1_epoch.svg)",
+        "The learning curves of all runs of Table 1, also of the tasks that are not in the paper's "
+        "figure: a circle or square is the epoch that is scored, a bar is where the run ended.",
+        "## Figure 2: the weights of the layers",
+        "![Weights](figure2.svg)",
+    ]
+    versions = [*runs["figure 1"]["version"], *runs["figure 2"]["version"]]
+    return "\n\n".join([*sections, *version_notes(versions)])
+
+
+def known_table(plan: Plan, exhibit: str, stopped: pd.DataFrame) -> Table:
+    made = table_of(plan, exhibit, stopped=stopped)
+    if made is None:
+        sys.exit(f"{_OPEN} has nothing for {exhibit}: allennlp elmo-tables --plan open")
+    return made
+
+
+def origins(plan: Plan, runs: list[Run], stopped: pd.DataFrame) -> str:
+    """How Table 1 has changed, and the runs of each version and commit."""
+    scores = sort_out(runs).scores
+    new = runs_of(scores)
+    sections = [
+        "## Table 1, stopped and to the end",
+        markdown(old_and_new(new, stopped)),
+        "In epochs and seconds, the mean over the seeds; baseline / ELMo. Seconds are of a busy "
+        "machine, and of a resumed run only those since it was resumed.",
+        "## Code of the runs in `open`",
+        by_commit(new),
+        "## Code of the runs in `stopped`",
+        by_commit(stopped),
+    ]
+    for exhibit, file in MEASURED.items():
+        scores_of_table = measured(plan, exhibit)
+        if scores_of_table is not None:
+            commit = scores_of_table.get("commit")
+            sections.append(f"{exhibit.capitalize()}: `open/{file}`, commit `{commit}`.")
+    return "\n\n".join(sections)
+
+
+def old_and_new(new: pd.DataFrame, stopped: pd.DataFrame) -> pd.DataFrame:
+    """The scores of Table 1 after a fixed number of epochs, and at the end of the training."""
+    rows = []
+    for name in TABLES["table 1"]:
+        task = TASKS[name]
+        variants = dict(zip(("baseline", "ELMo"), variants_of("table 1", name), strict=True))
+        row: dict[str, Any] = {"task": task.title}
+        for when, runs in (("stopped", stopped), ("now", new)):
+            means = {}
+            for column, variant in variants.items():
+                means[column] = scores_by_seed(whole(runs), name, variant, task.split).mean()
+                row[f"{column}, {when}"] = number(means[column])
+            row[f"gain, {when}"] = number(means["ELMo"] - means["baseline"])
+        commits = set()
+        for column, variant in variants.items():
+            runs = whole(new[(new["task"] == name) & (new["variant"] == variant)])
+            epochs = runs["epochs"]
+            about = {
+                "seeds": str(len(runs)),
+                "best epoch": number(epochs.map(best_epoch).mean(), 0),
+                "last epoch": number(epochs.map(len).mean(), 0),
+                "seconds": number(runs["seconds"].mean(), 0),
+            }
+            for key, value in about.items():
+                row[key] = value if column == "baseline" else f"{row[key]} / {value}"
+            commits |= set(runs["commit"])
+        row["commit"] = ", ".join(f"`{commit}`" for commit in sorted(commits))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def whole(runs: pd.DataFrame) -> pd.DataFrame:
+    return runs[runs["size"].isna()]
+
+
+def number(value: float, n_decimals: int = 1) -> str:
+    return "–" if pd.isna(value) else f"{value:,.{n_decimals}f}"
+
+
+def by_commit(runs: pd.DataFrame) -> str:
     """The runs of each version and commit, as a list."""
-    runs: dict[str, list[str]] = defaultdict(list)
-    for run in sorted(scores, key=lambda run: (run["task"], run["variant"], run["size"] or 0, run["seed"])):
-        part = f"-{run['size']}" if run["size"] else ""
-        code = f"{run['versions']['elmo_tasks']}, commit `{run['commit']}`"
-        runs[code].append(f"{run['task']}/{run['variant']}/{run['seed']}{part}")
-    return "\n".join(f"- {code}: {', '.join(names)}" for code, names in sorted(runs.items()))
+    names: dict[str, list[str]] = defaultdict(list)
+    runs = runs.assign(size=runs["size"].fillna(0).astype(int))
+    for run in runs.sort_values(["task", "variant", "size", "seed"]).itertuples():
+        part = f"-{run.size}" if run.size else ""
+        code = f"{run.version}, commit `{run.commit}`"
+        names[code].append(f"{run.task}/{run.variant}/{run.seed}{part}")
+    return "\n".join(f"- {code}: {', '.join(listed)}" for code, listed in sorted(names.items()))
 
 
-def _markdown(values: pd.DataFrame) -> str:
+def draw_figures(runs: dict[str, pd.DataFrame]) -> None:
+    folder = _PAGE.parent
+    files = draw_sizes(runs["figure 1"], folder) + draw_curves(runs["table 1"], folder)
+    files += draw_mixes(runs["figure 2"], folder)
+    for path in files:
+        if path.suffix != ".svg":
+            path.unlink()
+
+
+def markdown(values: pd.DataFrame) -> str:
     return str(values.to_markdown(index=False, disable_numparse=True)).replace("< 0", r"\< 0")
 
 

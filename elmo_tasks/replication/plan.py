@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import with_overrides
 
 from elmo_tasks.configs import config_variables, evaluate_file, strings_of
@@ -17,7 +18,7 @@ from elmo_tasks.data.dataset_readers.snli_reader import labelled_pairs
 from elmo_tasks.data.dataset_readers.srl_reader import annotated_sentences
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.json_files import file_digest, text_digest
-from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
+from elmo_tasks.replication.paper import TABLES, TASKS, TRANSFORMER, variants_of
 from elmo_tasks.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -39,14 +40,24 @@ class _Key(NamedTuple):
 # A task and a variant.
 _Call = tuple[str, str]
 
+_TASK_DEFAULTS: dict[str, Any] = {
+    "arguments": {},
+    "overrides": {},
+    "sizes": [],
+    # By the size of the training set, as text; they take precedence over `overrides`.
+    "overrides_by_size": {},
+}
+
 
 @dataclass(frozen=True)
 class Run:
     """
-    A training: `config` is trained in `folder`, and its scores are then written to `<folder>.json` next to it.
+    A training: `config` is trained in `folder`, and its scores are then written to `<folder>.json`
+    next to it.
 
-    `digest` identifies the config, regardless of its folders. `inputs` has the digests of the files that the
-    config names, if they exist here: a checkout shows published scores without the data.
+    `digest` identifies the config, regardless of its folders. `inputs` has the digests of the files
+    that the config names, if they exist here: a checkout shows published scores without the data.
+    With a `patience`, the run must have ended because of it.
     """
 
     task: str
@@ -59,6 +70,7 @@ class Run:
     training_size: int | None
     digest: str
     inputs: dict[str, str] = field(repr=False)
+    patience: int | None = None
 
     @property
     def name(self) -> str:
@@ -96,36 +108,42 @@ class Plan:
         seeds: int | None = None,
     ) -> None:
         path = Path(name) if name.endswith(".jsonnet") else TRAINING_CONFIGS / f"{name}.jsonnet"
-        content = json.loads(evaluate_file(str(path), {}))
-        chosen = {"DATA": data, "BILM": bilm or content.get("bilm"), "GLOVE": content.get("glove")}
         environment = dict(os.environ)
-        environment |= {f"ELMO_TASKS_{name}": value for name, value in chosen.items() if value}
+        if data:
+            environment["ELMO_TASKS_DATA"] = data
         if path.stem != "paper" and not environment.get("ELMO_TASKS_DATA"):
             # Only the paper's plan, which names no data, may be tried on the included sample data.
             environment["ELMO_TASKS_DATA"] = "data"
+        variables = config_variables(environment)
+        content = json.loads(evaluate_file(str(path), variables))
+        for key, value in (("BILM", bilm or content.get("bilm")), ("GLOVE", content.get("glove"))):
+            if value:
+                environment[f"ELMO_TASKS_{key}"] = value
         self.has_small_data = not environment.get("ELMO_TASKS_DATA")
         self.bilm = environment.get("ELMO_TASKS_BILM") or DEFAULT_BILM
         self.variables = config_variables(environment)
-        self.variables["ELMO_TASKS_BILM"] = str(pretrained_files(self.variables["ELMO_TASKS_BILM"])[0].parent)
+        options_file, _ = pretrained_files(self.variables["ELMO_TASKS_BILM"])
+        self.variables["ELMO_TASKS_BILM"] = str(options_file.parent)
         self.results = results.absolute()
-        self.tasks: dict[str, dict[str, Any]] = {
-            task["task"]: {"arguments": {}, "overrides": {}, "sizes": [], **task} for task in content["tasks"]
-        }
+        self.must_converge: bool = content.get("must_converge", False)
+        self.transformer: dict[str, Any] | None = content.get("transformer")
+        self.tasks: dict[str, dict[str, Any]] = {}
+        for task in content["tasks"]:
+            self.tasks[task["task"]] = {**_TASK_DEFAULTS, **task}
         self._evaluated: dict[_Call, str] = {}
         for task_name, task in self.tasks.items():
-            for changed in ((changes or {}).get("", {}), (changes or {}).get(task_name, {})):
-                for key, value in changed.items():
-                    task[key] = {**task[key], **value}
+            for name_of_change in ("", task_name):
+                _change(task, (changes or {}).get(name_of_change, {}))
             if seeds is not None:
                 task["seeds"] = dict.fromkeys(task["seeds"], seeds)
 
     def runs(self, exhibits: Collection[str], tasks: Collection[str] | None = None) -> list[Run]:
-        """Each run once. Table 1 and the first seeds come first, so useful results are ready early."""
-        exhibited = {
-            (exhibit, name): variants_of(exhibit, name)
-            for exhibit, name in product(exhibits, self.tasks)
-            if name in TABLES[exhibit] and name in (tasks or self.tasks) and self.tasks[name]["seeds"].get(exhibit)
-        }
+        """Each run once. Table 1 and the first seeds come first, so results are useful early."""
+        exhibited: dict[tuple[str, str], dict[str, Any]] = {}
+        for exhibit, name in product(exhibits, self.tasks):
+            is_chosen = name in TABLES[exhibit] and name in (tasks or self.tasks)
+            if is_chosen and self.tasks[name]["seeds"].get(exhibit):
+                exhibited[exhibit, name] = self._variants(exhibit, name)
         calls: dict[_Call, dict[str, Any]] = {}
         for (_, name), variants in exhibited.items():
             calls |= {(name, variant): arguments for variant, arguments in variants.items()}
@@ -139,7 +157,17 @@ class Plan:
                     for seed in range(1, n_seeds + 1):
                         key = _Key(name, variant, seed, size)
                         ranks[key] = min(ranks.get(key, seed + delay), seed + delay)
-        return [self._run(key, configs[key.task, key.variant]) for key in sorted(ranks, key=lambda key: ranks[key])]
+        in_order = sorted(ranks, key=lambda key: ranks[key])
+        return [self._run(key, configs[key.task, key.variant]) for key in in_order]
+
+    def _variants(self, exhibit: str, name: str) -> dict[str, dict[str, Any]]:
+        variants = variants_of(exhibit, name)
+        if exhibit != TRANSFORMER:
+            return variants
+        if self.transformer is None:
+            raise ConfigurationError(f"expected a transformer in the plan, for {exhibit}")
+        elmo = {"transformer": self.transformer["settings"]}
+        return {variant: {**arguments, "elmo": elmo} for variant, arguments in variants.items()}
 
     def _seeds(self, exhibit: str, name: str, config: str) -> dict[int | None, int]:
         """The number of seeds for each size of the training set; `None` is the whole set."""
@@ -149,14 +177,20 @@ class Plan:
         total = size_of(Path(json.loads(config)["train_data_path"]))
         sizes = [size for size in self.tasks[name]["sizes"] if total is None or size < total]
         # The points for the whole training set are the runs of Table 1.
-        return {None: max(seeds[exhibit], seeds.get("table 1", 0)), **dict.fromkeys(sizes, seeds[exhibit])}
+        return {
+            None: max(seeds[exhibit], seeds.get("table 1", 0)),
+            **dict.fromkeys(sizes, seeds[exhibit]),
+        }
 
     def _configs(self, calls: dict[_Call, dict[str, Any]]) -> dict[_Call, str]:
-        """The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's library again."""
+        """
+        The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's
+        library again.
+        """
         new = {call: arguments for call, arguments in calls.items() if call not in self._evaluated}
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "variants.jsonnet")
-            expressions = [self._expression(name, arguments) for (name, _), arguments in new.items()]
+            expressions = [self._expression(call[0], arguments) for call, arguments in new.items()]
             file.write_text(f"[{', '.join(expressions)}]", encoding="utf-8")
             evaluated = json.loads(evaluate_file(str(file), self.variables))
         for call, config in zip(new, evaluated, strict=True):
@@ -165,21 +199,33 @@ class Plan:
         return self._evaluated
 
     def _expression(self, name: str, arguments: dict[str, Any]) -> str:
-        """The call of a task's template in Jsonnet, with the arguments of the plan and of a variant."""
+        """The call of a task's template in Jsonnet, with the plan's and a variant's arguments."""
         given = dict(self.tasks[name]["arguments"])
         for key, value in arguments.items():
             # Merges `elmo` from both.
             given[key] = {**given.get(key, {}), **value} if isinstance(value, dict) else value
         template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{name}.libsonnet"))
-        return f"(import {template})({', '.join(f'{key}={json.dumps(value)}' for key, value in given.items())})"
+        passed = ", ".join(f"{key}={json.dumps(value)}" for key, value in given.items())
+        return f"(import {template})({passed})"
 
     def _run(self, key: _Key, text: str) -> Run:
-        task, config = self.tasks[key.task], json.loads(text)
+        task = self.tasks[key.task]
+        overrides = dict(task["overrides"])
+        part = ""
+        if key.size is not None:
+            part = f"-{key.size}"
+            overrides_of_size = task["overrides_by_size"].get(str(key.size), {})
+            overrides |= overrides_of_size
+            text = json.dumps(with_overrides(json.loads(text), overrides_of_size))
+        config = json.loads(text)
         inputs = self.inputs(config)
-        part = "" if key.size is None else f"-{key.size}"
         source = Path(config["train_data_path"])
         if key.size is not None:
-            config["train_data_path"] = str(write_subset(source, key.size, self.results / "subsets"))
+            subset = write_subset(source, key.size, self.results / "subsets")
+            config["train_data_path"] = str(subset)
+        training_size = None
+        if key.task in TABLES["figure 1"]:
+            training_size = key.size or size_of(source)
         # Paths in the folders begin with the names of the folders.
         named = text
         for root, called in self._roots():
@@ -188,10 +234,11 @@ class Plan:
             **key._asdict(),
             folder=self.results / key.task / key.variant / f"{key.seed}{part}",
             config={**config, **dict.fromkeys(_SEEDS, key.seed)},
-            settings={name: task[name] for name in ("data", "arguments", "overrides")},
-            training_size=(key.size or size_of(source)) if key.task in TABLES["figure 1"] else None,
+            settings={"data": task["data"], "arguments": task["arguments"], "overrides": overrides},
+            training_size=training_size,
             digest=text_digest(f"{named}{part}")[:16],
             inputs=inputs,
+            patience=config["trainer"].get("patience") if self.must_converge else None,
         )
 
     def inputs(self, config: Any) -> dict[str, str]:
@@ -204,25 +251,44 @@ class Plan:
         return found
 
     def _roots(self) -> list[tuple[str, str]]:
-        return [(self.variables["ELMO_TASKS_DATA"], "data"), (self.variables["ELMO_TASKS_BILM"], "biLM")]
+        return [
+            (self.variables["ELMO_TASKS_DATA"], "data"),
+            (self.variables["ELMO_TASKS_BILM"], "biLM"),
+        ]
 
     def notes(self, tasks: Collection[str]) -> list[str]:
         """The data and settings of some tasks."""
-        found = [f"biLM: {self.bilm}."]
+        lines = [f"biLM: {self.bilm}."]
         if self.has_small_data:
-            found.append("Data: the included sample data, to try things out. Do not compare with the paper.")
-        for name in (name for name in self.tasks if name in tasks):
-            task = self.tasks[name]
+            sample = "the included sample data, to try things out. Do not compare with the paper."
+            lines.append(f"Data: {sample}")
+        for name, task in self.tasks.items():
+            if name not in tasks:
+                continue
+            line = f"{TASKS[name].title}: {task['data']}"
             settings = {key: task[key] for key in ("arguments", "overrides") if task[key]}
-            found.append(
-                f"{TASKS[name].title}: {task['data']}" + (f"; `{json.dumps(settings)}`" if settings else "") + "."
-            )
-        return found
+            if settings:
+                line += f"; `{json.dumps(settings)}`"
+            lines.append(f"{line}.")
+        return lines
+
+
+def _change(task: dict[str, Any], changed: dict[str, dict[str, Any]]) -> None:
+    """Applies `overrides` and `arguments` that take precedence over all of a plan's."""
+    for key, value in changed.items():
+        task[key] = {**task[key], **value}
+    overrides_by_size = {}
+    for size, overrides in task["overrides_by_size"].items():
+        overrides_by_size[size] = {**overrides, **changed.get("overrides", {})}
+    task["overrides_by_size"] = overrides_by_size
 
 
 @lru_cache
 def digest_of(path: Path) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a file, or of a folder's file names and digests."""
+    """
+    The first 16 hexadecimal digits of the SHA-256 of a file, or of a folder's file names and their
+    digests.
+    """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         digests = {file.relative_to(path).as_posix(): digest_of(file) for file in files}
@@ -237,11 +303,14 @@ def size_of(source: Path) -> int | None:
 
 
 def write_subset(source: Path, size: int, folder: Path) -> Path:
-    """Writes `size` items of a training set in their order: always the same ones, all included in larger subsets."""
+    """
+    Writes `size` items of a training set in their order: always the same ones, all included in
+    larger subsets.
+    """
     target = folder / f"{source.parent.name}-{size}{source.suffix or '.gold_conll'}"
     if source.exists() and not target.exists():
         items = _items(source)
-        # Ordered by the digest of the index, not of the text, so equal pairs are not chosen together.
+        # By the digest of the index, not of the text, so equal pairs are not chosen together.
         order = sorted(range(len(items)), key=lambda index: text_digest(str(index)))
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(target) as part:
@@ -250,7 +319,10 @@ def write_subset(source: Path, size: int, folder: Path) -> Path:
 
 
 def _items(source: Path) -> list[str]:
-    """The pairs of SNLI that have a label, or the sentences of CoNLL-2012 that have a predicate, as text of a file."""
+    """
+    The pairs of SNLI that have a label, or the sentences of CoNLL-2012 that have a predicate, as
+    text of a file.
+    """
     if source.suffix == ".jsonl":
         return [f"{json.dumps(pair)}\n" for _, pair in labelled_pairs(str(source))]
     sentences = (rows for _, rows in annotated_sentences(str(source)))

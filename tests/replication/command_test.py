@@ -31,6 +31,21 @@ class TestPublishedRuns:
         command("elmo-tables", "--plan", "open", "--table", "6", *options)
         assert expected in capsys.readouterr().out
 
+    def test_finished_runs_are_shown_without_training_the_others(self, command, published, capsys):
+        shutil.rmtree(published / "layer-2")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("subprocess.Popen", None)
+            command("elmo-tables", "--plan", "open", "--finished", "--table", "6")
+        rows = capsys.readouterr().out
+        assert "| biLM, first layer               | 93.7 ± 0.0 (3)" in rows
+        assert "| biLM, second layer              | –" in rows
+
+    def test_table_4_is_printed_from_its_file(self, command, published, capsys):
+        folder = published.parent
+        shutil.copy(CHECKOUT / "results" / "open" / "neighbors.json", folder)
+        command("elmo-tables", "--plan", "open", "--table", "4")
+        assert "| GloVe | play" in capsys.readouterr().out
+
     def test_a_damaged_file_is_named_and_the_others_are_shown(self, command, published, capsys):
         (published / "layer-1" / "1.json").write_text("{")
         shutil.rmtree(published / "layer-2")

@@ -43,9 +43,25 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Run]:
-    def make(seed: int = 1, digest: str = "digest", hidden: int = 150, **inputs: str) -> Run:
-        settings = {"data": "SNLI", "arguments": {"hidden": hidden}, "overrides": {}}
-        folder = tmp_path / "results" / "snli" / "both" / str(seed)
-        return Run("snli", "both", seed, None, folder, {"random_seed": seed}, settings, 100, digest, inputs)
+    def make(
+        seed: int = 1,
+        digest: str = "digest",
+        hidden: int = 150,
+        patience: int | None = None,
+        **inputs: str,
+    ) -> Run:
+        return Run(
+            "snli",
+            "both",
+            seed=seed,
+            size=None,
+            folder=tmp_path / "results" / "open" / "snli" / "both" / str(seed),
+            config={"random_seed": seed},
+            settings={"data": "SNLI", "arguments": {"hidden": hidden}, "overrides": {}},
+            training_size=100,
+            digest=digest,
+            inputs=inputs,
+            patience=patience,
+        )
 
     return make

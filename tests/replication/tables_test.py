@@ -2,11 +2,24 @@ import math
 import statistics
 
 import numpy
+import pandas
 import pytest
 from scipy import stats
 
-from elmo_tasks.replication.figures import curve_values, draw, mix_table
-from elmo_tasks.replication.tables import notes, runs_of, side_by_side, table, word_sense_table
+from elmo_tasks.files.json_files import write_json
+from elmo_tasks.replication.figures import draw, epoch_values, mix_table, size_values
+from elmo_tasks.replication.findings import findings
+from elmo_tasks.replication.tables import (
+    neighbor_table,
+    notes,
+    or_stopped,
+    runs_of,
+    side_by_side,
+    stopped_runs,
+    table,
+    word_sense_notes,
+    word_sense_table,
+)
 from elmo_tasks.version import __version__
 
 BASELINE, ELMO = [60.0, 61.5, 62.1], [70.2, 72.0, 71.1]
@@ -42,8 +55,27 @@ class TestTable1:
         assert row["ELMo"] == f"{means[1]:.1f} ± {statistics.stdev(ELMO):.1f} (3)"
         increase = means[1] - means[0]
         assert row["increase (relative)"] == f"+{increase:.1f} (+{100 * increase / (100 - means[0]):.1f}%)"
-        assert (row["trained on"], row["paper†: trained on"]) == ("18,000 pairs", "549,367 pairs")
-        assert row["paper: increase (relative)"] == "0.70 (5.8%)"
+        assert (row["trained on"], row["paper: trained on"]) == ("18,000 pairs", "549,367 pairs")
+        assert row["paper: increase (relative)"] == "0.7 (5.8%)"
+
+    def test_epochs_until_the_end_and_the_best_one_are_means_over_seeds(self):
+        baseline = [
+            *scores_of("snli", "baseline", [60.0], epochs=[50.0, 60.0, 55.0, 59.0]),
+            *scores_of("snli", "baseline", [61.0], epochs=[50.0, 51.0, 52.0, 61.0, 60.0, 55.0]),
+        ]
+        elmo = scores_of("snli", "both", [70.0], epochs=[70.0, 69.0])
+        (row,) = table("table 1", runs_of([*baseline, *elmo]), {}).to_dict("records")
+        assert row["epochs, best"] == "5, 3 / 2, 1"
+
+    def test_a_transformer_has_a_column_if_any_task_has_it(self):
+        assert "frozen transformer" not in table("table 1", snli(), {})
+        runs = runs_of([*scores_of("snli", "both", [71.0]), *scores_of("snli", "both-transformer", [75.0])])
+        squad = runs_of(scores_of("squad", "both", [64.0]))
+        rows = table("table 1", pandas.concat([runs, squad]), {})
+        assert rows["frozen transformer"].tolist() == ["–", "75.0 (1 seed)"]
+        assert rows["ELMo"].tolist() == ["64.0 (1 seed)", "71.0 (1 seed)"]
+        assert rows.columns.get_loc("frozen transformer") == rows.columns.get_loc("ELMo") + 1
+        assert rows["epochs, best"].tolist() == ["– / 1, 1 / –", "– / 1, 1 / 1, 1"]
 
     def test_welchs_test_matches_its_formula(self):
         first, second = numpy.array([45.1, 47.9, 46.0]), numpy.array([48.3, 47.2, 49.9])
@@ -116,14 +148,25 @@ class TestOtherTables:
         runs = runs_of([row for name, dev in variants.items() for row in scores_of("srl", name, [dev], test=[0.0])])
         ours, quoted = table("table 2", runs, {}).drop(columns=["trained on", "measure"]).to_numpy().tolist()
         assert ours[:5] == ["SRL", "57.0 (1 seed)", "65.0 (1 seed)", "66.0 (1 seed)", "67.0 (1 seed)"]
-        assert ours[5:] == ["+10.0 (+23.3%)", "n too small"]
-        assert quoted == ["SRL, paper", "81.6", "84.1", "84.6", "84.8", "", ""]
+        assert ours[5:] == ["+10.0 (+23.3%)", "1, 1 / 1, 1 / 1, 1 / 1, 1", "n too small"]
+        assert quoted == ["SRL, paper", "81.6", "84.1", "84.6", "84.8", "", "", ""]
 
-    def test_numbers_that_others_quote_are_marked(self):
+    def test_the_papers_numbers_are_cited_by_table(self):
         runs = runs_of(scores_of("squad", "input", [64.0]) + scores_of("squad", "both", [68.0]))
-        _, quoted = table("table 3", runs, {}).to_dict("records")
-        assert [quoted[name] for name in ("input", "input and output", "output")] == ["85.1†", "85.6†", "84.8‡"]
-        assert any("†" in note and "‡" in note for note in notes("table 3", runs))
+        _, printed = table("table 3", runs, {}).to_dict("records")
+        columns = ("input", "input and output", "output")
+        assert [printed[name] for name in columns] == ["85.1", "85.6", "84.8"]
+        assert any("Table 3 of Peters et al. 2018" in note for note in notes("table 3", runs))
+
+    def test_table_4_has_our_neighbours_next_to_the_papers(self):
+        nearest = [{"sentence": f"a [play] {i}", "cosine": 0.9 - i / 10} for i in range(2)]
+        found = {"nearest": nearest}
+        rows = neighbor_table({"glove": [("plays", 0.9), ("game", 0.8)], "biLM": [found, found]})
+        rows = rows.to_dict("records")
+        assert rows[0]["ours, nearest first"] == "plays, game"
+        assert [row["ours, nearest first"] for row in rows[1:3]] == ["a [play] 0 (0.90)", "a [play] 1 (0.80)"]
+        assert rows[1]["paper"].startswith("Kieffer") and rows[2]["paper"] == ""
+        assert len(rows) == 5
 
     def test_table_6_has_a_row_for_each_layer(self):
         layers = enumerate([86.5, 93.65, 92.9])
@@ -140,6 +183,98 @@ class TestOtherTables:
         assert rows.loc["biLM, first layer"].tolist() == ["56.0", "55.3", 67.4]
         assert rows.loc["WordNet 1st sense"].tolist() == ["–", "–", 65.9]
 
+    def test_word_senses_below_the_most_frequent_sense_are_named_first(self):
+        def notes_with(ours):
+            sets = {"layer 2": {"the four": {"f1": ours}}, "first sense": {"the four": {"f1": 0.6}}}
+            about = dict.fromkeys(("bilm", "training", "distance", "first_senses"), "x")
+            counts = {"sets": {}, "senses": 1, "instances_of_training": 1}
+            return word_sense_notes({"scores": sets, **about, **counts})
+
+        assert "below the most frequent sense (59.2 and 60.0)" in notes_with(0.592)[0]
+        assert not any("below the most" in note for note in notes_with(0.61))
+
+
+class TestStoppedRuns:
+    """A row of a table has the runs of one plan, never of both."""
+
+    @pytest.fixture
+    def stopped(self, tmp_path):
+        for variant, dev in (("baseline", 60.0), ("both", 72.0)):
+            (tmp_path / "snli" / variant).mkdir(parents=True)
+            for run in scores_of("snli", variant, [dev, dev + 1], epochs=[dev - 5, dev]):
+                write_json(tmp_path / "snli" / variant / f"{run['seed']}.json", run)
+        # Table 1 has more seeds of this variant.
+        extra = {**scores_of("snli", "both", [0.0])[0], "seed": 3}
+        write_json(tmp_path / "snli" / "both" / "3.json", extra)
+        return stopped_runs(tmp_path)
+
+    def row(self, new, stopped):
+        runs = or_stopped("table 1", runs_of(new) if new else None, stopped)
+        (row,) = table("table 1", runs, {}).to_dict("records")
+        return row
+
+    @pytest.mark.parametrize("variants", [(), ("baseline",), ("both",)])
+    def test_they_fill_a_row_of_which_a_column_is_missing(self, stopped, variants):
+        new = [run for variant in variants for run in scores_of("snli", variant, [90.0, 91.0, 92.0])]
+        row = self.row(new, stopped)
+        assert (row["baseline"], row["ELMo"]) == ("60.5 ± 0.7 (2)", "72.5 ± 0.7 (2)")
+        assert (row["epochs, best"], row["p"], row["p, paired"]) == ("stopped after 2 epochs", "–", "–")
+
+    def test_a_row_of_new_runs_has_its_own_seeds_and_p(self, stopped):
+        new = scores_of("snli", "baseline", [66.0, 67.0, 66.5]) + scores_of("snli", "both", [75.0])
+        row = self.row(new, stopped)
+        assert (row["baseline"], row["ELMo"]) == ("66.5 ± 0.5 (3)", "75.0 (1 seed)")
+        assert (row["epochs, best"], row["p"]) == ("1, 1 / 1, 1", "n too small")
+
+    def test_parts_of_the_training_set_belong_to_figure_1(self, stopped):
+        new = scores_of("snli", "baseline", [66.0]) + scores_of("snli", "both", [75.0])
+        parts = runs_of(scores_of("snli", "both", [40.0], size=180), are_stopped=True)
+        both = pandas.concat([stopped, parts])
+        assert not or_stopped("table 1", runs_of(new), both)["stopped"].any()
+        assert or_stopped("figure 1", runs_of(new), both)["stopped"].all()
+
+    def test_a_note_says_so(self, stopped):
+        assert any(note.startswith("Stopped") for note in notes("table 1", stopped))
+        assert not any(note.startswith("Stopped") for note in notes("table 1", snli()))
+
+
+class TestFindings:
+    def rows(self, **runs):
+        empty = runs_of(scores_of("pos", "layer-0", [1.0]))
+        exhibits = ("table 1", "table 2", "table 3", "table 6", "figure 1")
+        by_exhibit = {name: runs.get(name.replace(" ", "_"), empty) for name in exhibits}
+        return findings(by_exhibit).set_index("the paper")
+
+    def test_a_claim_lists_the_tasks_for_which_it_holds(self):
+        sst = scores_of("sst", "baseline", [50.0, 51.0]) + scores_of("sst", "both", [49.0, 50.0])
+        squad = scores_of("squad", "baseline", [60.0]) + scores_of("squad", "both", [70.0])
+        stopped = runs_of(squad, are_stopped=True)
+        runs = pandas.concat([snli(), runs_of(sst), stopped])
+        row = self.rows(table_1=runs).loc["ELMo beats the baseline (Table 1)"]
+        assert row.tolist() == ["SNLI (+9.9)", "SST-5 (-1.0)", "SNLI", "SQuAD"]
+
+    def test_epochs_until_elmo_reaches_the_best_of_the_baseline(self):
+        baseline = scores_of("snli", "baseline", [60.0, 60.0], epochs=[50.0, 55.0, 60.0, 59.0])
+        elmo = scores_of("snli", "both", [70.0, 70.0], epochs=[59.0, 61.0, 70.0])
+        late = scores_of("ner", "baseline", [60.0], epochs=[60.0, 50.0])
+        late += scores_of("ner", "input", [59.0], epochs=[50.0, 59.0])
+        row = self.rows(table_1=runs_of(baseline + elmo + late)).loc["ELMo needs fewer epochs (Figure 1)"]
+        assert row[["yes", "no"]].tolist() == ["SNLI (2 instead of 3)", "NER (0 of 1 seeds)"]
+
+    def test_gains_with_parts_of_the_training_set(self):
+        runs = []
+        for size, (baseline, elmo) in {180: (40, 42), 1800: (50, 65), None: (60, 70)}.items():
+            settings = {"size": size, "training_size": size or 18000}
+            runs += scores_of("snli", "baseline", [float(baseline)], **settings)
+            runs += scores_of("snli", "both", [float(elmo)], **settings)
+        rows = self.rows(figure_1=runs_of(runs))
+        assert rows.loc["ELMo gains more with a hundredth of the data (Figure 1)", "no"] == (
+            "SNLI (+2.0 instead of +10.0)"
+        )
+        assert rows.loc["ELMo gains more with a tenth of the data (Figure 1)", "yes"] == (
+            "SNLI (+15.0 instead of +10.0)"
+        )
+
 
 class TestFigures:
     def runs(self):
@@ -153,7 +288,7 @@ class TestFigures:
         return runs_of(scored)
 
     def test_values(self):
-        of_sizes, of_epochs = (curve_values(self.runs(), x) for x in ("training examples", "epoch"))
+        of_sizes, of_epochs = size_values(self.runs()), epoch_values(self.runs())
         means = of_sizes.groupby(["training examples", "model"])["score"].mean().to_dict()
         assert means == {(180, "baseline"): 41, (180, "ELMo"): 52, (1000, "baseline"): 60, (1000, "ELMo"): 70}
         scores = of_epochs.groupby(["epoch", "model"])["score"].mean().to_dict()

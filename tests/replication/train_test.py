@@ -15,7 +15,8 @@ import pytest
 import torch
 
 from elmo_tasks.files.atomic_files import locked
-from elmo_tasks.replication.train import finished, train_all
+from elmo_tasks.files.json_files import write_json
+from elmo_tasks.replication.train import finished, sort_out, train_all
 from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
 
@@ -121,6 +122,23 @@ class TestFinished:
         assert finished(make_run(digest="0")) == finished(run)
         with pytest.raises(ValueError, match="arguments"):
             finished(make_run(hidden=300))
+
+    def test_a_run_that_was_cut_by_the_number_of_epochs_is_refused(self, stub, make_run):
+        # The second of its two epochs is the best.
+        list(train_all([make_run()]))
+        with pytest.raises(ValueError, match="num_epochs") as refused:
+            finished(make_run(patience=1))
+        assert "got 0 after epoch 2" in str(refused.value)
+        assert finished(make_run()) is not None
+
+    @pytest.mark.parametrize(("patience", "is_accepted"), [(2, True), (3, False)])
+    def test_a_run_that_its_patience_ended_is_accepted(self, make_run, patience, is_accepted):
+        run = make_run(patience=patience)
+        # The first of two equal epochs is the best one.
+        scores = {"epochs": [40.0, 50.0, 50.0, 49.0], "settings": run.settings, "inputs": {}}
+        run.file.parent.mkdir(parents=True)
+        write_json(run.file, scores)
+        assert bool(sort_out([run]).scores) == is_accepted
 
     def test_data_that_does_not_exist_here_is_not_compared(self, stub, make_run):
         list(train_all([make_run(data="1234")]))
