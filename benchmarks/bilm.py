@@ -1,8 +1,13 @@
 """
-Speed of our biLM and AllenNLP's, on the same sentences and weights: `python benchmarks/bilm.py`.
+Speed of our biLM, of AllenNLP's, and of torch's LSTMs with projections in our biLM, on the same
+sentences and weights: `python benchmarks/bilm.py`.
 
-Both take turns in one process, so other load slows both; the ratio is what counts. The weights are random, in the
-public format. If AllenNLP is not installed, ours are compared with float32.
+All take turns in one process, so other load slows all; the ratio is what counts. The weights are
+random, in the public format. If AllenNLP is not installed, ours are compared with torch's.
+`torch_layers.py` compares the LSTMs alone, and a step of training.
+
+Torch's LSTMs do not clip the memory and the output, which matters for trained biLMs. With random
+weights, no value is that large.
 """
 
 import argparse
@@ -16,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from torch_layers import TorchLstms
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
@@ -44,13 +50,16 @@ def sentences(text: Path | None = None) -> list[list[str]]:
 
 
 def make_bilms(size: str, device: str, precisions: Sequence[str]) -> dict[str, Layers]:
-    """AllenNLP's biLM, and ours in each precision, as functions that return layers."""
+    """AllenNLP's biLM, torch's, and ours in each precision, as functions that return layers."""
     torch.manual_seed(0)
     ours = Bilm(SIZES[size])
     with TemporaryDirectory() as folder:
         files = f"{folder}/options.json", f"{folder}/weights.hdf5"
         ours.save(*files)
-        made: dict[str, Layers] = {"AllenNLP": allennlp_bilm(files, device)} if find_spec("allennlp") else {}
+        made: dict[str, Layers] = {}
+        if find_spec("allennlp"):
+            made["AllenNLP"] = allennlp_bilm(files, device)
+        made["torch"] = torch_bilm(ours, device)
         for precision in precisions:
             product = "float32" if precision == "tf32" else precision
             bilm = Bilm.from_files(*files, precision=product).requires_grad_(False).to(device)
@@ -69,6 +78,27 @@ def our_layers(bilm: Bilm, products: str, character_ids: torch.Tensor) -> list[t
     layers = list(bilm(character_ids).layers)
     torch.set_float32_matmul_precision("highest")
     return layers
+
+
+def torch_bilm(ours: Bilm, device: str) -> Layers:
+    """Our character encoder, and torch's LSTMs."""
+    encoder = Bilm(replace(ours.options, n_layers=0)).requires_grad_(False).to(device)
+    encoder.load_state_dict(ours.state_dict(), strict=False)
+    pairs = list(zip(ours.forward_layers, ours.backward_layers, strict=True))
+    lstms = TorchLstms(pairs, ours.options.residual).requires_grad_(False).to(device)
+
+    def run(character_ids: torch.Tensor) -> list[torch.Tensor]:
+        contexts = encoder.contexts(character_ids)
+        sentences = contexts.sentences
+        words = contexts.layers[0]
+        layers = []
+        for packed in [words, *lstms(words, sentences.batch_sizes)]:
+            layer = packed.new_zeros(*character_ids.shape[:2], ours.get_output_dim())
+            sentences.fill_in(layer, packed)
+            layers.append(layer)
+        return layers
+
+    return run
 
 
 def allennlp_bilm(files: tuple[str, str], device: str) -> Layers:
@@ -111,7 +141,7 @@ def compare(device: str, bilms: dict[str, Layers], parts: list[list[list[str]]],
     is_word = (batches[0] > 0).any(-1)
     for name, bilm in bilms.items():
         row = f"{len(parts[0]):5}  {name:9} {speeds[name]:10,.0f}"
-        if name != "AllenNLP":
+        if name != first:
             ratios = [theirs / ours for theirs, ours in zip(times[first], times[name], strict=True)]
             layers = bilm(batches[0])
             difference = max((a - b).abs().max().item() for a, b in zip(layers, expected, strict=True))
