@@ -163,7 +163,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
             {},
             "expected files of one kind, got annotations of brat .a.ann., text .a.txt.: .*--glob",
         ),
-        ({"a.xmi": "a", "b.xmi": "b"}, {}, "expected texts or a table, got XMI .*: .*a.xmi"),
+        ({"a.srt": "a", "b.srt": "b"}, {}, "expected texts or a table, got markup .*: .*a.srt"),
         ({"a.txt": "<html>", "b.txt": "<html>"}, {}, "expected texts or a table, got markup .*: .*a.txt"),
         ({"a.conllu": "a", "b.conllu": "b"}, {}, "expected texts or a table, got CoNLL-U .*: .*a.conllu"),
         ({"a.txt": b"PK\3\4", "b.txt": b"PK\3\4"}, {}, "expected texts or a table, got a zip archive .*: .*a.txt"),

@@ -48,7 +48,6 @@ EXTRAS = {
 # Modules with other names than their distributions, and modules of what a distribution itself requires.
 DISTRIBUTIONS = {
     "_jsonnet": "jsonnet",
-    "cassis": "dkpro-cassis",
     "sklearn": "scikit-learn",
     "starlette": "gradio",
     "triton": "torch",

@@ -72,7 +72,7 @@ class TestWheel:
         packages = {line.partition(">=")[0] for line in requirements}
         assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm", "filelock"}
         extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "serve", "demo", "docs", "dev"}
-        extras |= {"tables", "inception"}
+        extras |= {"tables"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         for name in ("LICENSE", "NOTICE"):
             (path,) = [path for path in wheel.namelist() if path.endswith(f"dist-info/licenses/{name}")]

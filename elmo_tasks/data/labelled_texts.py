@@ -1,6 +1,4 @@
-"""
-Texts with labelled spans, in the formats of labelling tools: Label Studio, doccano, Prodigy, spaCy, brat and INCEpTION.
-"""
+"""Texts with labelled spans, in the formats of labelling tools: Label Studio, doccano, Prodigy, spaCy and brat."""
 
 import logging
 import re
@@ -10,11 +8,10 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines, read_json
 from elmo_tasks.tags import spans_to_bioul
 from elmo_tasks.text import located_sentences
-from elmo_tasks.text.formats import format_of, line_blocks
+from elmo_tasks.text.formats import format_of
 from elmo_tasks.text.lines import located, numbered_lines, text_of_file
 
 __all__ = ["LabelledText", "labelled_texts", "tagged_sentences"]
@@ -35,7 +32,7 @@ class LabelledText(NamedTuple):
 
 def labelled_texts(path: str, text_column: str) -> Iterator[LabelledText] | None:
     """The texts of a file or a folder, or `None` if it is not in the format of a labelling tool."""
-    files = [path] if Path(path).is_file() else chain.from_iterable(map(Path(path).rglob, ("*.ann", "*.xmi", "*.tsv")))
+    files = [path] if Path(path).is_file() else Path(path).rglob("*.ann")
     read = next((_READERS.get(format_of(file)) for file in files), None)
     return None if read is None else read(Path(path), text_column)
 
@@ -189,92 +186,9 @@ def _brat_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
         yield LabelledText(str(file.relative_to(path)), text, spans if marks.exists() else None)
 
 
-# The layers and features for names in new projects of INCEpTION: the built-in one, and the one for any spans.
-_LAYERS = {"de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity": "value", "custom.Span": "label"}
-
-
-def _layer_in(layers: dict[str, list[str]]) -> tuple[str, str]:
-    """The layer of names and its feature: one of `_LAYERS`, or the only one of the project's own, with one feature."""
-    for layer, feature in _LAYERS.items():
-        if feature in layers.get(layer, ()):
-            return layer, feature
-    match [(layer, *features) for layer, features in layers.items() if "custom." in layer]:
-        case [(layer, feature)]:
-            return layer, feature
-    found = ", ".join(f"{layer} ({', '.join(features)})" for layer, features in layers.items())
-    raise ValueError(f"expected the layer Named entity, or a layer with one feature, got {found or 'none'}")
-
-
-def _xmi_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
-    with needs("inception"):
-        import cassis
-
-    for file in sorted(path.rglob("*.xmi")) if path.is_dir() else [path]:
-        with located(file, "as XMI"):
-            system = cassis.load_typesystem(file.with_name("TypeSystem.xml"))
-            cas = cassis.load_cas_from_xmi(file, typesystem=system)
-            spans = (each for each in system.get_types() if each.supertype.name == "uima.tcas.Annotation")
-            layer, feature = _layer_in({each.name: [of.name for of in each.features] for each in spans})
-            found = [(span[feature], span.begin, span.end) for span in cas.select(layer)]
-        name = str(file.relative_to(path)) if path.is_dir() else "as XMI"
-        yield LabelledText(name, cas.sofa_string, [span for span in found if span[0]])
-
-
-# A label, and a number in brackets that the cells of a span share.
-_CELL = re.compile(r"(.+?)(?:\[(\d+)\])?")
-
-
-def _tsv_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
-    """WebAnno TSV 3: a block of lines for each sentence, with its text, and its words with a column per feature."""
-    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
-        header, *blocks = line_blocks(numbered_lines(file))
-        # Of spans; the columns of chains and relations follow.
-        layers = [line.removeprefix("#T_SP=").split("|") for _, line in header if line.startswith("#T_SP=")]
-        with located(file, header[0][0]):
-            chosen = _layer_in({layer: [f for f in features if f] for layer, *features in layers})
-        columns: list[Any] = [""] * 3
-        for layer, *features in layers:
-            # A layer without features has a column, and a link to a role has two.
-            for feature in features or [""]:
-                columns += [(layer, feature)] * (2 if feature.startswith("ROLE_") else 1)
-        for block in blocks:
-            number = block[0][0]
-            with located(file, number):
-                text, spans = _tsv_sentence([line for _, line in block], columns.index(chosen))
-            place = f"{file.relative_to(path)}, line {number}" if path.is_dir() else number
-            yield LabelledText(place, text, spans)
-
-
-def _tsv_sentence(lines: list[str], column: int) -> tuple[str, list[LabelledSpan]]:
-    # A sentence of several lines has several texts, and each line end is a character.
-    text = "\n".join(_unescaped(line.removeprefix("#Text=")) for line in lines if line.startswith("#Text="))
-    rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    # In the document, in UTF-16.
-    places = [tuple(map(int, row[1].split("-"))) for row in rows]
-    found: dict[tuple[str, str], tuple[int, int]] = {}
-    for row_number, (row, (start, end)) in enumerate(zip(rows, places, strict=True)):
-        for cell in re.split(r"(?<!\\)\|", row[column]):
-            match = _CELL.fullmatch(cell)
-            # Without an annotation, or without its label.
-            if match is None or match[1] in ("_", "*"):
-                continue
-            key = _unescaped(match[1]), match[2] or f"row {row_number}"
-            found[key] = found.get(key, (start, end))[0], end
-    units = text.encode("utf-16-le")
-    offsets = [2 * (offset - places[0][0]) for offset in chain.from_iterable(found.values())]
-    characters = iter(len(units[:offset].decode("utf-16-le")) for offset in offsets)
-    return text, [(label, next(characters), next(characters)) for label, _ in found]
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n", "r": "\r"}.get(match[1], match[1]), text)
-
-
 _READERS: dict[str, Callable[[Path, str], Iterator[LabelledText]]] = {
     "json": _json_texts,
     "jsonl": _json_texts,
     "documents of spaCy": _spacy_texts,
     "annotations of brat": _brat_texts,
-    "XMI": _xmi_texts,
-    "WebAnno TSV": _tsv_texts,
 }

@@ -31,26 +31,21 @@ _FIRST_BYTES = {
     b"\x1f\x8b": "gzip without the suffix .gz",
     b"BZh91AY&SY": "bzip2 without the suffix .bz2",
     b"\xfd7zXZ\0": "xz without the suffix .xz",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "a document of Office 97 (.doc, .xls)",
-    b"{\\rtf": "RTF",
-    b"#FORMAT=WebAnno": "WebAnno TSV",
 }
 # A file in a zip archive, and what has it.
 _MEMBERS = {"xl/workbook.xml": "xlsx", "word/document.xml": "Word (.docx)", "content.xml": "OpenDocument"}
 _SUFFIXES = {
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     **{f".{name}": name for name in ("json", "csv", "tsv", "xlsx", "parquet")},
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".tei"), "markup"),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".tei", ".srt", ".vtt"), "markup"),
     ".conllu": "CoNLL-U",
     ".ann": "annotations of brat",
-    ".xmi": "XMI",
     ".spacy": "documents of spaCy",
-    **dict.fromkeys((".srt", ".vtt"), "subtitles"),
 }
 # How a text in each format begins, after white space.
 _BEGINNINGS = {
     "json": r'\{\s*"[^"\n]*"\s*:|\[\s*([\[{]\s*)?"',
-    "markup": r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)",
+    "markup": r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)|\{\\rtf",
     "FASTA": r">\S.*\n[A-Za-z*-]+\s",
     "CoNLL-2012": r"#begin document",
     "CoNLL-2003": r"-DOCSTART-",

@@ -16,7 +16,6 @@ SPANS = [[("PER", 2, 9), ("LOC", 18, 27)], []]
 WORDS = [["😀", "Ann", "Lee", "flew", "to", "St.", "Louis", "."], ["It", "rained", "."], ["Nobody", "sang", "."]]
 TAGS = [["O", "B-PER", "L-PER", "O", "O", "B-LOC", "L-LOC", "O"], ["O", "O", "O"], ["O", "O", "O"]]
 EXPECTED = list(zip(WORDS, TAGS, strict=True))
-NAMED_ENTITY = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 
 
 def read(path: Path, **options: Any) -> list[tuple[list[str], list[str]]]:
@@ -123,54 +122,8 @@ def brat(path: Path) -> Path:
     return path
 
 
-def inception_xmi(path: Path, layer: str = NAMED_ENTITY, feature: str = "value") -> Path:
-    cassis = pytest.importorskip("cassis")
-    types = cassis.TypeSystem()
-    entity = types.create_type(layer, supertypeName="uima.tcas.Annotation")
-    types.create_feature(entity, feature, "uima.cas.String")
-    types.to_xml(path / "TypeSystem.xml")
-    for name, text, spans in zip("ab", TEXTS, SPANS, strict=True):
-        cas = cassis.Cas(types)
-        cas.sofa_string, cas.sofa_mime = text, "text/plain"
-        cas.add_all(entity(begin=start, end=end, **{feature: label}) for label, start, end in spans)
-        cas.to_xmi(path / f"{name}.xmi")
-    return path
-
-
-TSV = f"""#FORMAT=WebAnno TSV 3.3
-#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue|coarseValue
-#T_SP={NAMED_ENTITY}|identifier|value
-
-
-#Text=😀 Ann Lee flew to St. Louis.
-1-1\t0-2\t😀\t_\t_\t_\t_\t
-1-2\t3-6\tAnn\tNNP\tPROPN\t*[1]\tPER[1]\t
-1-3\t7-10\tLee\tNNP\tPROPN\t*[1]\tPER[1]\t
-1-4\t11-15\tflew\t_\t_\t_\t_\t
-1-5\t16-18\tto\t_\t_\t_\t_\t
-1-6\t19-22\tSt.\t_\t_\t*[2]\tLOC[2]\t
-1-7\t23-28\tLouis\t_\t_\t*[2]\tLOC[2]\t
-1-8\t28-29\t.\t_\t_\t_\t_\t
-
-#Text=It rained.
-2-1\t30-32\tIt\t_\t_\t_\t_\t
-2-2\t33-39\trained\t_\t_\t_\t_\t
-2-3\t39-40\t.\t_\t_\t_\t_\t
-
-#Text=Nobody sang.
-3-1\t41-47\tNobody\t_\t_\t_\t_\t
-3-2\t48-52\tsang\t_\t_\t_\t_\t
-3-3\t52-53\t.\t_\t_\t_\t_\t
-"""
-
-
-def inception_tsv(path: Path) -> Path:
-    (path / "document.tsv").write_text(TSV, encoding="utf-8")
-    return path / "document.tsv"
-
-
 FORMATS = [studio_json, studio_in_utf16, studio_min, studio_skipped, doccano, doccano_with_relations, prodigy]
-FORMATS += [spacy_docs, brat, inception_xmi, inception_tsv]
+FORMATS += [spacy_docs, brat]
 
 
 @pytest.mark.parametrize("write", FORMATS)
@@ -185,18 +138,6 @@ def test_a_prediction_reads_texts_that_nobody_has_labelled(tmp_path, write):
     instances = list(reader.read(str(write(tmp_path))))
     assert len(instances) > len(EXPECTED)
     assert all("tags" not in instance.fields for instance in instances)
-
-
-def test_a_layer_of_the_project_is_read_if_it_is_the_only_one_of_tsv(tmp_path):
-    content = "#FORMAT=WebAnno TSV 3.3\n#T_SP=webanno.custom.Name|kind\n\n\n#Text=Ann sang\\_\n"
-    content += "1-1\t0-3\tAnn\tA\\_B\t\n1-2\t4-9\tsang_\t*\t\n"
-    (tmp_path / "a.tsv").write_text(content)
-    assert read(tmp_path / "a.tsv") == [(["Ann", "sang", "_"], ["U-A_B", "O", "O"])]
-
-
-def test_a_layer_of_the_project_is_read_if_it_is_the_only_one(tmp_path):
-    inception_xmi(tmp_path, "webanno.custom.Name", "kind")
-    assert read(tmp_path) == EXPECTED
 
 
 def test_a_span_that_cuts_a_word_is_widened_and_counted(tmp_path, caplog):

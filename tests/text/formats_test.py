@@ -69,7 +69,7 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "numbered columns"),
         ("a.txt", "# a\n1\tAnn\tB-PER\tO\n", "numbered columns"),
         ("a.txt", f"0.1\tDogs{COLUMNS}\n", "CoNLL-U"),
-        ("a.txt", "#FORMAT=WebAnno TSV 3.3\n\n#Text=Ann\n", "WebAnno TSV"),
+        ("a.txt", "#FORMAT=WebAnno TSV 3.3\n\n#Text=Ann\n1-1\t0-3\tAnn\t\n", "numbered columns"),
         ("a.txt", "id\ttext\n1\tIt is good\n", "columns"),
         ("a.txt", "Ann NNP B-PER\nsang VBD O\n. . O\n", "columns"),
         ("a.txt", "-DOCSTART- -X- O O\n", "CoNLL-2003"),
@@ -77,7 +77,9 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", ">sp|P1 x\nMK\nQ\n", "FASTA"),
         ("a.txt", '<doc id="1">\nAnn sang.\n</doc>\n', "markup"),
         ("a.txt", "<!DOCTYPE html>\n", "markup"),
-        ("a.xmi", "", "XMI"),
+        ("a.xmi", '<?xml version="1.0"?><xmi:XMI>', "markup"),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nAnn sang.\n", "markup"),
+        ("a.txt", "{\\rtf1 Ann sang.}", "markup"),
         ("a.HTML", "Ann", "markup"),
         ("a.ann", "T1\tPER 0 3\tAnn\n", "annotations of brat"),
         ("a.CSV", "1,It is good\n", "csv"),
@@ -92,7 +94,6 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", b"\x28\xb5\x2f\xfd\0", "Zstandard"),
         ("a.txt", b"\x89HDF\r\n\x1a\n\0", "HDF5"),
         ("a.txt", b"\x1f\x8b\x08\0", "gzip without the suffix .gz"),
-        ("a.txt", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document of Office 97 (.doc, .xls)"),
         ("a.txt", b"PAR1", "parquet"),
         # An image: most of its bytes are zero, as in UTF-16.
         ("a.txt", b"BM" + b"\0\0\0\0\x36" * 300, "binary data"),
@@ -108,6 +109,12 @@ def test_first_bytes_and_suffixes_tell_what_a_file_is(tmp_path: Path, name, cont
     if expected not in ("text", "CoNLL-U"):
         with pytest.raises(ValueError, match=rf"got .*{name}"):
             list(text_sentences(tmp_path / name))
+
+
+def test_a_document_of_office_97_is_not_in_utf_8(tmp_path: Path):
+    (tmp_path / "a.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\xff" * 500)
+    with pytest.raises(ValueError, match=r"expected UTF-8, got byte 0xd0: .*a\.doc, line 1, byte 1"):
+        list(text_sentences(tmp_path / "a.doc"))
 
 
 def test_a_file_may_be_text_whatever_it_looks_like(tmp_path: Path):
