@@ -97,14 +97,14 @@ def _tsv_rows(path: Path) -> _Numbered:
 
 
 def _xlsx_rows(path: Path) -> _Numbered:
-    """The rows of the first sheet, one at a time."""
+    """The rows of the first sheet, one at a time. A formula has the value that Excel has saved."""
     with needs("tables"):
         from openpyxl import load_workbook
         from openpyxl.utils.escape import unescape
 
-    def numbered(*, data_only: bool) -> _Cells:
+    def numbered() -> _Cells:
         with open(path, "rb") as file, located(path, "workbook"):
-            first, *others = load_workbook(file, read_only=True, data_only=data_only).worksheets
+            first, *others = load_workbook(file, read_only=True, data_only=True).worksheets
             filled = [sheet.title for sheet in others if any(islice(sheet.iter_rows(values_only=True), 1))]
             if filled:
                 _warn_of_sheets(path, first.title, *filled)
@@ -113,21 +113,12 @@ def _xlsx_rows(path: Path) -> _Numbered:
             yield from enumerate(first.iter_rows(values_only=True), start=1)
 
     def cells() -> _Cells:
-        saved = numbered(data_only=True)
-        for number, row in numbered(data_only=False):
-            if any(map(_is_formula, row)):
-                values = next(values for at, values in saved if at == number)
-                # pandas writes a text that begins with `=` as a formula without a value.
-                row = [cell if value is None else value for cell, value in zip(row, values, strict=True)]
+        for number, row in numbered():
             if any(cell is not None for cell in row):
                 # Excel writes a carriage return as `_x000D_`, which openpyxl keeps.
                 yield number, [unescape(cell) if isinstance(cell, str) else cell for cell in row]
 
     return _rows_below_header(path, cells(), "row", is_padded=True)
-
-
-def _is_formula(cell: Any) -> bool:
-    return cell.startswith("=") if isinstance(cell, str) else hasattr(cell, "ref")
 
 
 @cache
