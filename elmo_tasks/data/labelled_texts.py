@@ -1,61 +1,248 @@
-"""Texts with labelled spans, in the formats of labelling tools: Label Studio, doccano, Prodigy, spaCy and brat."""
+"""
+Texts with labelled spans, in the formats of labelling tools: Label Studio, doccano, Prodigy,
+spaCy and brat.
 
+A reader of a format makes an `_Annotation` of each text and annotator. What all formats have in
+common is in `_Export`: which spans are right, and which annotation of a text is used.
+"""
+
+import json
 import logging
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from elmo_tasks.files.json_files import json_lines, read_json
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.tags import spans_to_bioul
 from elmo_tasks.text import located_sentences
 from elmo_tasks.text.formats import format_of
-from elmo_tasks.text.lines import located, numbered_lines, text_of_file
+from elmo_tasks.text.lines import is_cell, located, numbered_lines, text_of_file
 
-__all__ = ["LabelledText", "labelled_texts", "tagged_sentences"]
+__all__ = ["LabelOptions", "LabelledText", "labelled_texts", "tagged_sentences"]
 
 logger = logging.getLogger(__name__)
 
 LabelledSpan = tuple[str, int, int]
 """A label, and the offsets of its first character and of the one after its last."""
 
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".spacy")
+_HINT = "skip_bad_spans leaves such spans out"
 
-class LabelledText(NamedTuple):
-    """A text and its place in the file or folder. `spans` is `None` if nobody has labelled it, or has accepted it."""
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How an export is read: see `NerReader`."""
+
+    text_column: str = "text"
+    from_name: str | None = None
+    skip_bad_spans: bool = False
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """
+    A text and its place in the file or folder. `spans` is `None` if nobody has labelled the text,
+    or has accepted its labels.
+    """
 
     place: int | str
     text: str
     spans: list[LabelledSpan] | None
 
 
-def labelled_texts(path: str, text_column: str) -> Iterator[LabelledText] | None:
-    """The texts of a file or a folder, or `None` if it is not in the format of a labelling tool."""
-    files = [path] if Path(path).is_file() else Path(path).rglob("*.ann")
-    read = next((_READERS.get(format_of(file)) for file in files), None)
-    return None if read is None else read(Path(path), text_column)
+@dataclass(frozen=True)
+class _Mark:
+    """A label as a tool has saved it, some tools with the marked characters."""
+
+    label: str
+    start: int
+    end: int
+    marked: str | None = None
+
+
+@dataclass(frozen=True)
+class _Annotation:
+    """What one annotator has marked in a text."""
+
+    labelled: LabelledText
+    is_ground_truth: bool = False
+    may_be_unfinished: bool = False
+
+
+def labelled_texts(path: str, options: LabelOptions) -> list[LabelledText] | None:
+    """
+    The texts of a file or a folder, each once, or `None` if it is not in the format of a labelling
+    tool. A folder has the files of brat, or exports of several annotators.
+    """
+    export = _Export(Path(path), options)
+    annotations = export.annotations()
+    return None if annotations is None else export.texts(annotations)
+
+
+class _Export:
+    """A file or a folder, and what is counted while it is read."""
+
+    def __init__(self, path: Path, options: LabelOptions) -> None:
+        self.path = path
+        self.options = options
+        self.groups: set[str] = set()
+        """The groups of labels of Label Studio, by `from_name`."""
+        self.n_spans = 0
+        self.n_skipped = 0
+        self.skipped_example = ""
+        """Why the first of the spans that are left out is wrong."""
+
+    def annotations(self) -> Iterable[_Annotation] | None:
+        if not self.path.is_dir():
+            read = _READERS.get(format_of(self.path))
+            return None if read is None else read(self, self.path)
+        if any(self.path.rglob("*.ann")):
+            return _brat(self, self.path)
+        files = [file for file in self.path.rglob("*") if file.suffix.lower() in _SUFFIXES]
+        if not files:
+            return None
+        return chain.from_iterable(map(self._of_file, sorted(files)))
+
+    def _of_file(self, file: Path) -> Iterable[_Annotation]:
+        return _READERS[format_of(file)](self, file)
+
+    def place(self, file: Path, place: int | str) -> int | str:
+        """A place in a file as one in the export."""
+        if file == self.path:
+            return place
+        line = f"line {place}" if isinstance(place, int) else place
+        return f"{file.relative_to(self.path)}, {line}"
+
+    def spans(self, text: str, marks: Iterable[_Mark]) -> list[LabelledSpan]:
+        """The spans of a text, in its order. They do not overlap."""
+        spans = []
+        for mark in marks:
+            span = self.span(text, mark)
+            if span is not None:
+                spans.append(span)
+        return self.without_overlaps(spans)
+
+    def span(self, text: str, mark: _Mark) -> LabelledSpan | None:
+        """The span of a mark. `None`: it is left out."""
+        self.n_spans += 1
+        try:
+            return _span_of(text, mark)
+        except ValueError as error:
+            self._skip(str(error))
+            return None
+
+    def without_overlaps(self, spans: list[LabelledSpan]) -> list[LabelledSpan]:
+        spans = sorted(set(spans), key=lambda span: span[1:])
+        kept = _longest_spans(spans)
+        if len(kept) < len(spans):
+            overlap = next(pair for pair in pairwise(spans) if pair[1][1] < pair[0][2])
+            (label, start, end), (other, *_) = overlap
+            names = f"{label} ({start} to {end}) and {other}"
+            n_spans = len(spans) - len(kept)
+            self._skip(f"expected spans that do not overlap, got {names}", n_spans)
+        return kept
+
+    def _skip(self, message: str, n_spans: int = 1) -> None:
+        if not self.options.skip_bad_spans:
+            raise ValueError(f"{message} ({_HINT})")
+        self.n_skipped += n_spans
+        self.skipped_example = self.skipped_example or message
+
+    def texts(self, annotations: Iterable[_Annotation]) -> list[LabelledText]:
+        """
+        The annotated texts, each with one annotation. Equal texts are one: a part of the file for
+        training would otherwise have texts of the part for evaluation.
+        """
+        of_texts: defaultdict[str, list[_Annotation]] = defaultdict(list)
+        for annotation in annotations:
+            of_texts[annotation.labelled.text].append(annotation)
+        chosen = list(map(_chosen, of_texts.values()))
+        self._report_annotators(list(of_texts.values()))
+        self._report_unfinished(chosen)
+        self._report_groups()
+        if self.n_skipped:
+            message = "%s: %d of %d spans are left out; the first: %s"
+            logger.warning(message, self.path, self.n_skipped, self.n_spans, self.skipped_example)
+        return [annotation.labelled for annotation in chosen]
+
+    def _report_annotators(self, of_texts: list[list[_Annotation]]) -> None:
+        n_several = n_different = 0
+        for annotations in of_texts:
+            results = _finished(annotations)
+            n_several += len(results) > 1
+            n_different += any(a.labelled.spans != b.labelled.spans for a, b in pairwise(results))
+        if n_several:
+            rule = "the ground truth is used, else the last one that has spans"
+            message = "%s: %d of %d texts have several annotations, which differ in %d: %s"
+            logger.warning(message, self.path, n_several, len(of_texts), n_different, rule)
+
+    def _report_unfinished(self, chosen: list[_Annotation]) -> None:
+        n_unfinished = sum(annotation.may_be_unfinished for annotation in chosen)
+        if 2 * n_unfinished > len(chosen):
+            rule = "so they are read as texts without names: export finished texts only"
+            message = "%s: %d of %d texts have no spans, %s"
+            logger.warning(message, self.path, n_unfinished, len(chosen), rule)
+
+    def _report_groups(self) -> None:
+        """Of labels in Label Studio, in which a project may have several controls for labels."""
+        wanted, groups = self.options.from_name, ", ".join(sorted(self.groups))
+        if self.groups and wanted not in {None, *self.groups}:
+            raise ValueError(f"expected {groups} as from_name, got {wanted!r}: {self.path}")
+        if wanted is None and len(self.groups) > 1:
+            rule = "from_name chooses one"
+            logger.warning("%s: reads all groups of labels (%s): %s", self.path, groups, rule)
+
+
+def _finished(annotations: list[_Annotation]) -> list[_Annotation]:
+    return [annotation for annotation in annotations if annotation.labelled.spans is not None]
+
+
+def _chosen(annotations: list[_Annotation]) -> _Annotation:
+    """The annotation of a text that is used: see `_report_annotators`."""
+    finished = _finished(annotations) or annotations
+    for annotation in finished:
+        if annotation.is_ground_truth:
+            return annotation
+    for annotation in reversed(finished):
+        if annotation.labelled.spans:
+            return annotation
+    return finished[-1]
+
+
+def _longest_spans(spans: list[LabelledSpan]) -> list[LabelledSpan]:
+    """Of spans that overlap, the longest, or the first of equally long ones, as in spaCy."""
+    kept: list[LabelledSpan] = []
+    is_taken = bytearray(max((end for _, _, end in spans), default=0))
+    for label, start, end in sorted(spans, key=lambda span: (span[1] - span[2], span[1])):
+        # No span that was taken is shorter, so it has an end of this one.
+        if not is_taken[start] and not is_taken[end - 1]:
+            is_taken[start:end] = b"\1" * (end - start)
+            kept.append((label, start, end))
+    return sorted(kept, key=lambda span: span[1:])
 
 
 def tagged_sentences(
     text: str, spans: list[LabelledSpan], language: str
 ) -> tuple[list[tuple[list[str], list[str]]], list[str]]:
     """
-    The words of each sentence with their tags in the BIOUL scheme, and the spans that cut a word. Such a span is
-    widened to whole words, or left out if its words have a label already. A sentence does not end inside a span.
+    The words of each sentence with their tags in the BIOUL scheme, and the spans that cut a word.
+    Such a span is widened to whole words, or left out if its words have a label already. A sentence
+    does not end inside a span. The spans are in the order of the text, and do not overlap.
     """
-    spans = sorted(set(spans), key=lambda span: span[1:])
-    for (label, start, end), (other, other_start, _) in pairwise(spans):
-        if other_start < end:
-            raise ValueError(f"expected spans that do not overlap, got {label} ({start} to {end}) and {other}")
     sentences = located_sentences(text, language)
     words = list(chain.from_iterable(sentences))
-    starts, ends = [word.start for word in words], [word.end for word in words]
+    starts = [word.start for word in words]
+    ends = [word.end for word in words]
     breaks = {sentence[0].start for sentence in sentences[1:]}
-    tags, cut = ["O"] * len(words), []
+    tags = ["O"] * len(words)
+    cut = []
     for label, start, end in spans:
-        if not 0 <= start < end <= len(text):
-            raise ValueError(f"expected a span of a text with {len(text)} characters, got {start} to {end}")
         # The words that share a character with the span.
         first, stop = bisect_right(ends, start), bisect_left(starts, end)
         is_cut = first < stop and (starts[first] < start or ends[stop - 1] > end)
@@ -67,128 +254,281 @@ def tagged_sentences(
     rows = zip(words, tags, strict=True)
     bounds = [0, *(number for number, start in enumerate(starts) if start in breaks), len(words)]
     pieces = [list(islice(rows, end - start)) for start, end in pairwise(bounds) if end > start]
-    return [([word.text for word, _ in piece], [tag for _, tag in piece]) for piece in pieces], cut
+    tagged = [([word.text for word, _ in piece], [tag for _, tag in piece]) for piece in pieces]
+    return tagged, cut
 
 
-def _span(text: str, label: str, start: int, end: int, marked: str | None) -> LabelledSpan:
-    """A span of a format that also has its `marked` characters: offsets of JavaScript may count UTF-16."""
-    if marked is None or _is_same(text[start:end], marked):
-        return label, start, end
-    units = text.encode("utf-16-le", "surrogatepass")
-    first, last = (len(units[: 2 * offset].decode("utf-16-le", "replace")) for offset in (start, end))
-    if not _is_same(text[first:last], marked):
-        raise ValueError(f"expected {marked!r:.60} from {start} to {end}, got {text[start:end]!r:.60}")
-    return label, first, last
+# From a mark to a span.
 
 
-def _is_same(text: str, marked: str) -> bool:
-    # Label Studio writes line ends as `\n`, and brat as spaces.
-    return text.split() == marked.replace("\\n", " ").split()
+def _span_of(text: str, mark: _Mark) -> LabelledSpan:
+    if not is_cell(mark.label):
+        raise ValueError(f"expected a label in one line without tabs, got {mark.label!r:.60}")
+    start, end = mark.start, mark.end
+    if mark.marked is not None:
+        start, end = _offsets_of(text, mark, mark.marked)
+    if not 0 <= start < end <= len(text):
+        found = f"{mark.start} to {mark.end}"
+        raise ValueError(f"expected a span of a text with {len(text)} characters, got {found}")
+    return mark.label, start, end
 
 
-def _json_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
-    """Label Studio, doccano and Prodigy, which are told by the keys of each text."""
-    first = next(line for _, line in numbered_lines(path) if line.strip())
-    is_list = first.startswith("[")
-    rows = enumerate(read_json(path), start=1) if is_list else json_lines(path)
-    n_texts, n_unfinished = 0, 0
-    for number, row in rows:
-        place = f"text {number}" if is_list else number
-        with located(path, place):
-            spans_of = next((spans_of for key, spans_of in _SPANS_OF.items() if key in row), None)
-            if spans_of is None:
-                found = ", ".join(map(str, row))
-                raise ValueError(f"expected a text of Label Studio, doccano or Prodigy, got the keys {found:.200}")
-            columns = row["data"] if "annotations" in row else row
-            if not isinstance(text := columns.get(text_column), str):
-                raise ValueError(f"expected a text as {text_column!r} (text_column), got {', '.join(columns)}")
-            spans = spans_of(text, row)
-        n_texts += 1
-        n_unfinished += spans == [] and spans_of in (_doccano, _doccano_with_relations)
-        yield LabelledText(place, text, spans)
-    if 2 * n_unfinished > n_texts:
-        message = (
-            "%s: %d of %d texts have no spans, so they are read as texts without names: export finished texts only"
-        )
-        logger.warning(message, path, n_unfinished, n_texts)
+def _offsets_of(text: str, mark: _Mark, marked: str) -> tuple[int, int]:
+    """
+    The offsets of the marked characters. Tools for browsers may count UTF-16, in which some
+    characters are two, and others count both characters of a Windows line end as one.
+    """
+    for count in (_of_characters, _of_utf16, _of_single_line_ends):
+        start, end = count(text, mark.start), count(text, mark.end)
+        # Label Studio writes line ends as `\n`, and brat as spaces.
+        if text[start:end].split() == marked.replace("\\n", " ").split():
+            return start, end
+    found = text[mark.start : mark.end]
+    expected = f"{marked!r:.60} from {mark.start} to {mark.end}"
+    raise ValueError(f"expected {expected}, got {found!r:.60}")
 
 
-def _label_studio(text: str, row: dict[str, Any]) -> list[LabelledSpan] | None:
-    """Of several annotators, the one whose result is the ground truth, or else the last one."""
+def _of_characters(text: str, offset: int) -> int:
+    return offset
+
+
+def _of_utf16(text: str, offset: int) -> int:
+    return offset - bisect_right(_ends_of_pairs(text), offset)
+
+
+def _of_single_line_ends(text: str, offset: int) -> int:
+    return offset + bisect_left(_windows_line_ends(text), offset)
+
+
+@lru_cache(maxsize=1)
+def _ends_of_pairs(text: str) -> list[int]:
+    """In UTF-16, the offsets after the characters that are two there."""
+    places = (match.end() for match in re.finditer("[^\0-\uffff]", text))
+    return [place + number for number, place in enumerate(places, start=1)]
+
+
+@lru_cache(maxsize=1)
+def _windows_line_ends(text: str) -> list[int]:
+    """The offsets of Windows line ends if each is counted as one character."""
+    places = (match.start() for match in re.finditer("\r\n", text))
+    return [place - number for number, place in enumerate(places)]
+
+
+def _mark_of(label: Any) -> _Mark:
+    """A label of doccano, Prodigy or spaCy."""
+    match label:
+        case [int(start), int(end), str(name) | int(name), *_]:
+            return _Mark(str(name), start, end)
+        case {"start": int(start), "end": int(end), "label": str(name) | int(name)}:
+            return _Mark(str(name), start, end)
+        case {"start_offset": int(start), "end_offset": int(end), "label": str(name) | int(name)}:
+            return _Mark(str(name), start, end)
+    raise ValueError(f"expected [start, end, label] for each span, got {label!r:.100}")
+
+
+# JSON, told by the keys of each text.
+
+
+def _json(export: _Export, file: Path) -> Iterator[_Annotation]:
+    """Label Studio, doccano and Prodigy, and the pairs of a text and its entities of spaCy."""
+    text_column = export.options.text_column
+    for place, row in _json_rows(file):
+        with located(file, place):
+            if _is_pair(row):
+                row = {text_column: row[0], **row[1]}
+            if not isinstance(row, dict):
+                raise ValueError(f"expected a text with its labels, got {row!r:.100}")
+            form = _form_of(row)
+            columns = row["data"] if form is _label_studio else row
+            text = columns.get(text_column)
+            if not isinstance(text, str):
+                found = ", ".join(columns)
+                raise ValueError(f"expected a text as {text_column!r} (text_column), got {found}")
+            for result in form(export, row):
+                spans = None if result.marks is None else export.spans(text, result.marks)
+                yield _Annotation(
+                    LabelledText(export.place(file, place), text, spans),
+                    result.is_ground_truth,
+                    result.may_be_empty and not spans,
+                )
+
+
+def _json_rows(file: Path) -> Iterator[tuple[int | str, Any]]:
+    """The rows of JSON lines, of a list, or of an object of NER Annotator, with their places."""
+    try:
+        start = json.loads(next((line for _, line in numbered_lines(file) if line.strip()), ""))
+    except (ValueError, RecursionError):
+        start = None
+    rows: Iterable[tuple[int | str, Any]]
+    if isinstance(start, dict) or _is_pair(start):
+        rows = _rows_of_lines(file)
+    else:
+        content = read_json(file)
+        numbered = enumerate(content if isinstance(content, list) else [content], start=1)
+        rows = ((f"text {number}", row) for number, row in numbered)
+    for place, row in rows:
+        if isinstance(row, dict) and {"annotations", "classes"} <= row.keys():
+            for number, pair in enumerate(row["annotations"], start=1):
+                # A text that was skipped is null.
+                if pair is not None:
+                    yield f"text {number}", pair
+        else:
+            yield place, row
+
+
+def _rows_of_lines(file: Path) -> Iterator[tuple[int, Any]]:
+    for number, line in numbered_lines(file):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                message = f"expected JSON in each line, got {line[:60]!r}: {file}, line {number}"
+                raise ValueError(message) from None
+            yield number, row
+
+
+def _is_pair(row: Any) -> bool:
+    """Whether a row is a text and its entities, as in spaCy's examples."""
+    return isinstance(row, list) and list(map(type, row)) == [str, dict]
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The marks of one annotator. `None`: they were not accepted."""
+
+    marks: Iterable[_Mark] | None
+    is_ground_truth: bool = False
+    may_be_empty: bool = False
+    """Whether the tool also exports texts that nobody has looked at."""
+
+
+_Form = Callable[[_Export, dict[str, Any]], Iterable[_Result]]
+
+
+def _form_of(row: dict[str, Any]) -> _Form:
+    if "annotations" in row and isinstance(row.get("data"), dict):
+        return _label_studio
+    for key, form in _FORMS.items():
+        if key in row:
+            return form
+    tools = "Label Studio, doccano or Prodigy"
+    found = ", ".join(map(str, row))
+    raise ValueError(f"expected a text of {tools}, got the keys {found:.200}")
+
+
+def _label_studio(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
     finished = [each for each in row["annotations"] if not each.get("was_cancelled")]
     if not finished:
-        return None
-    chosen = next((each for each in finished if each.get("ground_truth")), finished[-1])
-    return _label_studio_spans(text, [each.get("value", {}) for each in chosen["result"]])
+        yield _Result(None)
+    for annotation in finished:
+        groups: defaultdict[str, list[Any]] = defaultdict(list)
+        for item in annotation["result"]:
+            groups[str(item.get("from_name"))].append(item.get("value", {}))
+        is_ground_truth = bool(annotation.get("ground_truth"))
+        yield _Result(_label_studio_marks(export, groups), is_ground_truth)
 
 
-def _label_studio_min(text: str, row: dict[str, Any]) -> list[LabelledSpan]:
-    values = chain.from_iterable(value for value in row.values() if isinstance(value, list))
-    return _label_studio_spans(text, [value for value in values if isinstance(value, dict)])
+def _label_studio_min(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+    groups: dict[str, list[Any]] = {}
+    for name, values in row.items():
+        if isinstance(values, list):
+            groups[name] = [value for value in values if isinstance(value, dict)]
+    yield _Result(_label_studio_marks(export, groups))
 
 
-def _label_studio_spans(text: str, values: list[dict[str, Any]]) -> list[LabelledSpan]:
-    spans = []
-    for value in values:
+def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_Mark]:
+    marks = []
+    for name, values in groups.items():
         # Other values are relations, or choices for the whole text.
-        for label in value.get("labels", ()):
-            spans.append(_span(text, label, value["start"], value["end"], value.get("text")))
-    return spans
+        labelled = [value for value in values if "labels" in value]
+        if labelled:
+            export.groups.add(name)
+        if export.options.from_name not in (None, name):
+            continue
+        for value in labelled:
+            for label in value["labels"]:
+                marks.append(_Mark(label, value["start"], value["end"], value.get("text")))
+    return marks
 
 
-def _prodigy(text: str, row: dict[str, Any]) -> list[LabelledSpan] | None:
-    if row.get("answer", "accept") != "accept":
-        return None
-    return [(span["label"], span["start"], span["end"]) for span in row.get("spans", ())]
+def _prodigy(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+    if row.get("answer", "accept") == "accept":
+        yield _Result(list(map(_mark_of, row.get("spans") or ())))
+    else:
+        yield _Result(None)
 
 
-def _doccano(text: str, row: dict[str, Any]) -> list[LabelledSpan]:
-    return [(label, start, end) for start, end, label in row.get("label") or row.get("labels") or ()]
-
-
-def _doccano_with_relations(text: str, row: dict[str, Any]) -> list[LabelledSpan]:
-    return [(span["label"], span["start_offset"], span["end_offset"]) for span in row["entities"]]
+def _doccano(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+    """Also of earlier releases, and spaCy's pairs."""
+    for key in ("entities", "annotations", "label", "labels"):
+        if row.get(key):
+            yield _Result(list(map(_mark_of, row[key])), may_be_empty=True)
+            return
+    yield _Result([], may_be_empty=True)
 
 
 # By the first of these keys that a text has.
-_SPANS_OF: dict[str, Callable[[str, dict[str, Any]], list[LabelledSpan] | None]] = {
-    "annotations": _label_studio,
+_FORMS: dict[str, _Form] = {
     "annotator": _label_studio_min,
     "answer": _prodigy,
     "spans": _prodigy,
-    "entities": _doccano_with_relations,
+    "entities": _doccano,
+    "annotations": _doccano,
     "label": _doccano,
     "labels": _doccano,
 }
 
 
-def _spacy_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
+# Other formats.
+
+
+def _spacy(export: _Export, file: Path) -> Iterator[_Annotation]:
     import spacy
     from spacy.tokens import DocBin
 
-    for number, doc in enumerate(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab), start=1):
-        spans = [(entity.label_, entity.start_char, entity.end_char) for entity in doc.ents]
-        yield LabelledText(f"document {number}", doc.text, spans if doc.has_annotation("ENT_IOB") else None)
+    docs = DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab)
+    for number, doc in enumerate(docs, start=1):
+        spans = None
+        if doc.has_annotation("ENT_IOB"):
+            marks = [_Mark(name.label_, name.start_char, name.end_char) for name in doc.ents]
+            spans = export.spans(doc.text, marks)
+        place = export.place(file, f"document {number}")
+        yield _Annotation(LabelledText(place, doc.text, spans))
 
 
-def _brat_texts(path: Path, text_column: str) -> Iterator[LabelledText]:
-    for file in sorted(path.rglob("*.txt")):
-        text, marks, spans = text_of_file(file), file.with_suffix(".ann"), []
-        for number, line in numbered_lines(marks) if marks.exists() else ():
-            # Other lines are relations, events and notes.
-            if line.startswith("T"):
-                with located(marks, number):
-                    _, mark, marked = line.split("\t", 2)
-                    label, places = mark.split(" ", 1)
-                    # A span over a line end has a part for each line.
-                    start, *_, end = map(int, re.findall(r"\d+", places))
-                    spans.append(_span(text, label, start, end, marked))
-        yield LabelledText(str(file.relative_to(path)), text, spans if marks.exists() else None)
+def _brat(export: _Export, path: Path) -> Iterator[_Annotation]:
+    folder = path if path.is_dir() else path.parent
+    files = sorted(path.rglob("*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
+    for file in files:
+        text = text_of_file(file)
+        ann_file = file.with_suffix(".ann")
+        name = str(file.relative_to(folder))
+        spans = None
+        if ann_file.exists():
+            marked = []
+            for number, line in numbered_lines(ann_file):
+                # Other lines are relations, events and notes.
+                if line.startswith("T"):
+                    with located(ann_file, number):
+                        span = export.span(text, _brat_mark(line))
+                    if span is not None:
+                        marked.append(span)
+            with located(export.path, name):
+                spans = export.without_overlaps(marked)
+        yield _Annotation(LabelledText(name, text, spans))
 
 
-_READERS: dict[str, Callable[[Path, str], Iterator[LabelledText]]] = {
-    "json": _json_texts,
-    "jsonl": _json_texts,
-    "documents of spaCy": _spacy_texts,
-    "annotations of brat": _brat_texts,
+def _brat_mark(line: str) -> _Mark:
+    _, mark, marked = line.split("\t", 2)
+    label, offsets = mark.split(" ", 1)
+    # A span over a line end has two offsets for each line.
+    numbers = list(map(int, re.findall(r"\d+", offsets)))
+    return _Mark(label, numbers[0], numbers[-1], marked)
+
+
+_READERS: dict[str, Callable[[_Export, Path], Iterable[_Annotation]]] = {
+    "json": _json,
+    "jsonl": _json,
+    "documents of spaCy": _spacy,
+    "annotations of brat": _brat,
 }

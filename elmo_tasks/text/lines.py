@@ -12,7 +12,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMPRESSED", "decoded", "lines_in_utf8", "located", "numbered_lines", "opened", "text_of_file"]
+__all__ = ["COMPRESSED", "as_cell", "decoded", "is_cell", "lines_in_utf8", "located"]
+__all__ += ["numbered_lines", "opened", "text_of_file"]
 
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 COMPRESSED = frozenset(_DECOMPRESSORS)
@@ -101,3 +102,13 @@ def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
         what = error if isinstance(error, ValueError) else f"expected a different structure ({error})"
         what = f"expected the key {error}" if isinstance(error, KeyError) else what
         raise ValueError(f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}") from error
+
+
+def is_cell(text: str) -> bool:
+    """Whether a text has a visible character, and neither line ends nor tabs."""
+    return bool(text.strip()) and "\t" not in text and text.splitlines() == [text]
+
+
+def as_cell(text: str) -> str:
+    """A text as a cell of a line with tabs between its cells: without white space, and not empty."""
+    return "_".join(text.split()) or "_"

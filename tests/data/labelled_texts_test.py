@@ -122,8 +122,62 @@ def brat(path: Path) -> Path:
     return path
 
 
-FORMATS = [studio_json, studio_in_utf16, studio_min, studio_skipped, doccano, doccano_with_relations, prodigy]
-FORMATS += [spacy_docs, brat]
+def old_doccano(path: Path) -> Path:
+    """With fields of earlier releases, and a fourth element."""
+
+    def form(text: str, spans: list[tuple[str, int, int]]) -> dict[str, Any]:
+        return {"text": text, "entities": [[s, e, label, "more"] for label, s, e in spans]}
+
+    return write_lines(path / "a.jsonl", rows_of(form))
+
+
+def doccano_annotations(path: Path) -> Path:
+    def form(text: str, spans: list[tuple[str, int, int]]) -> dict[str, Any]:
+        marks = [{"label": label, "start_offset": s, "end_offset": e} for label, s, e in spans]
+        return {"id": 1, "text": text, "annotations": marks, "meta": {}}
+
+    return write_lines(path / "a.jsonl", rows_of(form))
+
+
+def spacy_pair(text: str, spans: list[tuple[str, int, int]]) -> list[Any]:
+    return [text, {"entities": [[start, end, label] for label, start, end in spans]}]
+
+
+def spacy_pairs(path: Path) -> Path:
+    return write_json(path / "train.json", rows_of(spacy_pair))
+
+
+def lines_of_spacy_pairs(path: Path) -> Path:
+    return write_lines(path / "train.jsonl", rows_of(spacy_pair))
+
+
+def ner_annotator(path: Path) -> Path:
+    content = {"classes": ["PER", "LOC"], "annotations": [*rows_of(spacy_pair), None]}
+    (path / "annotations.json").write_text(json.dumps(content))
+    return path / "annotations.json"
+
+
+def files_of_users(path: Path) -> Path:
+    """Of doccano: each file has all texts, with the labels of one annotator."""
+    rows = rows_of(lambda text, spans: {"text": text, "label": [[s, e, n] for n, s, e in spans]})
+    write_lines(path / "ann.jsonl", rows[1:])
+    write_lines(path / "bob.jsonl", rows)
+    write_lines(path / "eve.jsonl", [{"text": text, "label": []} for text in TEXTS])
+    write_lines(path / "admin.jsonl", rows[:1])
+    return path
+
+
+def sessions(path: Path) -> Path:
+    """Of Prodigy: the texts occur twice, and one of them was rejected by the second annotator."""
+    rows = [json.loads(line) for line in prodigy(path).read_text().splitlines()]
+    again = [row | {"_session_id": "names-bob"} for row in rows[1:]]
+    again[0] = {**again[0], "answer": "reject", "spans": []}
+    return write_lines(path / "annotations.jsonl", [*rows, *again])
+
+
+FORMATS = [studio_json, studio_in_utf16, studio_min, studio_skipped, doccano, prodigy, sessions]
+FORMATS += [doccano_with_relations, doccano_annotations, old_doccano, files_of_users]
+FORMATS += [spacy_docs, spacy_pairs, lines_of_spacy_pairs, ner_annotator, brat]
 
 
 @pytest.mark.parametrize("write", FORMATS)
@@ -140,6 +194,87 @@ def test_a_prediction_reads_texts_that_nobody_has_labelled(tmp_path, write):
     assert all("tags" not in instance.fields for instance in instances)
 
 
+def by_annotators(*results: list[tuple[str, int, int]], **values: Any) -> dict[str, Any]:
+    annotations = [label_studio(TEXTS[0], spans)["annotations"][0] for spans in results]
+    annotations[0] |= values
+    return {"data": {"text": TEXTS[0]}, "annotations": annotations}
+
+
+class TestAnnotators:
+    def test_a_later_result_without_labels_removes_no_labels(self, tmp_path, caplog):
+        rows = [by_annotators(SPANS[0], []), label_studio(TEXTS[1], [])]
+        assert sorted(read(write_json(tmp_path / "a.json", rows))) == sorted(EXPECTED)
+        assert "1 of 2 texts have several annotations, which differ in 1: the ground" in caplog.text
+
+    def test_the_last_one_is_used_except_for_a_ground_truth(self, tmp_path):
+        (tmp_path / "last").mkdir()
+        (tmp_path / "truth").mkdir()
+        last = write_json(tmp_path / "last" / "a.json", [by_annotators([("X", 2, 5)], SPANS[0])])
+        truth = by_annotators(SPANS[0], [("X", 2, 5)], ground_truth=True)
+        assert read(last) == EXPECTED[:2]
+        assert read(write_json(tmp_path / "truth" / "a.json", [truth])) == EXPECTED[:2]
+
+    def test_equal_texts_are_in_one_part(self, tmp_path):
+        file = sessions(tmp_path)
+        train, dev = (read(Path(f"{file}[{part}]")) for part in (":50%", "50%:"))
+        assert train + dev == EXPECTED and train == EXPECTED[:2]
+
+    def test_a_text_without_spans_in_all_of_them_is_finished(self, tmp_path):
+        rows = [by_annotators(SPANS[0]), label_studio(TEXTS[1], []), label_studio(TEXTS[1], [])]
+        assert read(write_json(tmp_path / "a.json", rows)) == EXPECTED
+
+
+def test_a_group_of_labels_of_label_studio(tmp_path, caplog):
+    row = label_studio(TEXTS[0], SPANS[0])
+    row["annotations"][0]["result"] += [
+        {"from_name": "mood", "value": value} for value in values(TEXTS[0], [("CALM", 29, 38)])
+    ]
+    file = write_json(tmp_path / "a.json", [row])
+    assert read(file, from_name="label") == EXPECTED[:2]
+    assert not caplog.text
+    assert read(file)[1][1] == ["B-CALM", "L-CALM", "O"]
+    assert "reads all groups of labels (label, mood): from_name chooses one" in caplog.text
+    with pytest.raises(ValueError, match=r"expected label, mood as from_name, got 'names': .*a\.json"):
+        read(file, from_name="names")
+
+
+def test_a_group_of_labels_of_json_min(tmp_path):
+    mood = values(TEXTS[0], [("CALM", 29, 38)])
+    row = {"text": TEXTS[0], "annotator": 1, "label": values(TEXTS[0], SPANS[0]), "mood": mood}
+    assert read(write_json(tmp_path / "a.json", [row]), from_name="label") == EXPECTED[:2]
+
+
+class TestBadSpans:
+    def test_spans_are_left_out_and_counted(self, tmp_path, caplog):
+        text = "Ann Lee sang in St. Louis."
+        spans = [(4, 7, "X"), (0, 7, "PER"), (2, 5, "Y"), (16, 99, "LOC"), (16, 25, "LOC")]
+        file = write_lines(tmp_path / "a.jsonl", [{"text": text, "label": spans}])
+        ((words, tags),) = read(file, skip_bad_spans=True)
+        assert words == ["Ann", "Lee", "sang", "in", "St.", "Louis", "."]
+        assert tags == ["B-PER", "L-PER", "O", "O", "B-LOC", "L-LOC", "O"]
+        (warning,) = [record.getMessage() for record in caplog.records]
+        assert "3 of 5 spans are left out; the first: expected a span of a text" in warning
+        with pytest.raises(ValueError, match=r"skip_bad_spans leaves such spans out.*line 1"):
+            read(file)
+
+    def test_a_span_of_brat_with_a_gap(self, tmp_path, caplog):
+        brat(tmp_path)
+        with open(tmp_path / "part" / "a.ann", "a") as file:
+            file.write("T9\tPER 2 5;10 14\tAnn flew\n")
+        assert read(tmp_path, skip_bad_spans=True) == EXPECTED
+        assert "1 of 3 spans are left out; the first: expected 'Ann flew' from 2" in caplog.text
+
+    def test_offsets_that_count_a_windows_line_end_once(self, tmp_path):
+        text = "\U0001f600\r\nAnn Lee sang.\r\n\r\nBob sang in Rome."
+        folder = tmp_path / "brat"
+        folder.mkdir()
+        (folder / "a.txt").write_bytes(text.encode())
+        lines = [f"T{n}\tPER {s} {e}\t{w}\n" for n, s, e, w in [(1, 2, 9, "Ann Lee"), (2, 17, 20, "Bob")]]
+        (folder / "a.ann").write_text("".join(lines))
+        tags = [["O", "B-PER", "L-PER", "O", "O"], ["U-PER", "O", "O", "O", "O"]]
+        assert [tag for _, tag in read(folder)] == tags
+
+
 def test_a_span_that_cuts_a_word_is_widened_and_counted(tmp_path, caplog):
     spans = [[4, 6, "PER"], [10, 17, "ORG"], [18, 23, "LOC"]]
     file = write_lines(tmp_path / "a.jsonl", [{"text": "Mr. Annsen of Acme/Bcme and Co.", "label": spans}])
@@ -154,7 +289,8 @@ def test_a_span_that_cuts_a_word_is_widened_and_counted(tmp_path, caplog):
 
 
 def test_texts_of_doccano_that_may_be_unfinished_are_counted(tmp_path, caplog):
-    read(write_lines(tmp_path / "a.jsonl", [{"text": "Ann sang.", "label": []}] * 2 + [LINE]))
+    unfinished = [{"text": text, "label": []} for text in ("Bob sang.", "Eve sang.")]
+    read(write_lines(tmp_path / "a.jsonl", [*unfinished, LINE]))
     assert "2 of 3" in caplog.text
 
 
@@ -166,10 +302,8 @@ def test_the_language_and_the_column_of_the_text(tmp_path):
     assert "z.B." in words
 
 
-@pytest.mark.parametrize(
-    ("part", "sentences"), [("[:67%]", slice(2)), ("[67%:]", slice(2, 3)), ("[34%:67%]", slice(1, 2))]
-)
-def test_a_part_of_a_file(tmp_path, part, sentences):
+@pytest.mark.parametrize(("part", "sentences"), [("[:50%]", slice(2)), ("[49%:]", slice(3)), ("[50%:]", slice(2, 3))])
+def test_a_part_of_a_file_has_whole_texts(tmp_path, part, sentences):
     assert read(Path(f"{doccano(tmp_path)}{part}")) == EXPECTED[sentences]
 
 
@@ -183,9 +317,12 @@ LINE = {"text": "Ann sang.", "label": [[0, 3, "PER"]]}
         ([LINE, {**LINE, "label": [[0, 8, "PER"], [4, 8, "X"]]}], "line 2", "X"),
         ([LINE, {**LINE, "label": [[0, 30, "PER"]]}], "line 2", "0 to 30"),
         ([LINE, {**LINE, "label": [[3, 3, "PER"]]}], "line 2", "3 to 3"),
-        ([LINE, {**LINE, "label": [["PER", 0, 3]]}], "line 2", "str"),
+        ([LINE, {**LINE, "label": [["PER", 0, 3]]}], "line 2", r"\[start, .* got \['PER', 0, 3\]"),
+        ([LINE, {**LINE, "label": ["GOOD"]}], "line 2", r"\[start, .* got 'GOOD'"),
+        ([LINE, {**LINE, "label": [[0, 3, "A\nB"]]}], "line 2", r"one line without tabs, got 'A\\nB'"),
+        ([LINE, {**LINE, "label": [[0, 3, ""]]}], "line 2", "one line without tabs, got ''"),
         ([LINE, {"text": "Ann sang.", "mood": 1}], "line 2", "mood"),
-        ([[["Ann sang.", {"entities": []}]]], "text 1", "keys Ann sang"),
+        ([["Ann sang.", 3]], "text 1", "a text with its labels, got 'Ann sang.'"),
         ([LINE, {"body": "Ann sang.", "label": []}], "line 2", "body"),
         ([[STUDIO, {**STUDIO, "data": {"review": "a"}}]], "text 2", "review"),
         ([[STUDIO, {**STUDIO, "data": {"text": "Eve sang."}}]], "text 2", "Ann"),
@@ -196,6 +333,12 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, rows, place, found):
     with pytest.raises(ValueError, match=found) as error:
         read(file)
     assert str(error.value).endswith(f"{file}, {place}")
+
+
+def test_an_empty_file_is_an_error(tmp_path):
+    (tmp_path / "a.json").write_text("")
+    with pytest.raises(ValueError, match=r"expected JSON: .*a\.json"):
+        read(tmp_path / "a.json")
 
 
 def test_an_export_without_spans_is_an_error(tmp_path):

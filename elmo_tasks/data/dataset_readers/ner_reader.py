@@ -3,12 +3,17 @@
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from allennlp.data import DatasetReader, Instance, Token
 
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields
-from elmo_tasks.data.labelled_texts import LabelledText, labelled_texts, tagged_sentences
+from elmo_tasks.data.labelled_texts import (
+    LabelledText,
+    LabelOptions,
+    labelled_texts,
+    tagged_sentences,
+)
 from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
 from elmo_tasks.text.lines import located
@@ -35,8 +40,9 @@ class NerReader(TaskReader):
     Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the
     paper's model uses (section A.7).
 
-    It also reads the exports of labelling tools: see `elmo_tasks.data.labelled_texts`. Texts that nobody has labelled,
-    or that were rejected or skipped, are left out, except for prediction.
+    It also reads the exports of labelling tools: see `elmo_tasks.data.labelled_texts`. Texts that
+    nobody has labelled, or that were rejected or skipped, are left out, except for prediction. Of
+    equal texts, one is read.
 
     AllenNLP's `conll2003` needs exactly four columns, and cannot read files without tags.
 
@@ -45,16 +51,29 @@ class NerReader(TaskReader):
     language : `str`
         spaCy's code for the rules that split a labelled text into sentences and words.
     text_column : `str`
-        The name of the text in Label Studio's JSON.
+        The name of the text in the JSON of a labelling tool.
+    from_name : `str`, optional
+        The name of the control whose labels are read, of several in a project of Label Studio.
+    skip_bad_spans : `bool`
+        Whether spans that overlap, have gaps or are not in the text are left out and counted. By
+        default, the first of them is an error.
     """
 
-    def __init__(self, *, language: str = "en", text_column: str = "text", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        language: str = "en",
+        text_column: str = "text",
+        from_name: Optional[str] = None,
+        skip_bad_spans: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self._language = language
-        self._text_column = text_column
+        self._label_options = LabelOptions(text_column, from_name, skip_bad_spans)
 
     def rows(self, path: str) -> Iterator[tuple[int | str, _Sentence]]:
-        texts = labelled_texts(path, self._text_column)
+        texts = labelled_texts(path, self._label_options)
         return self._columns(path) if texts is None else self._sentences(path, texts)
 
     def _columns(self, path: str) -> Iterator[tuple[int, _Sentence]]:
@@ -76,17 +95,19 @@ class NerReader(TaskReader):
                 raise ValueError(f"expected words in the first column, got {found}: {' '.join(words):.60}: {place}")
             yield block[0][0], (words, tags if self.reads_gold else None)
 
-    def _sentences(self, path: str, texts: Iterator[LabelledText]) -> Iterator[tuple[int | str, _Sentence]]:
-        n_spans, cut = 0, list[str]()
-        for place, text, spans in texts:
-            if self.reads_gold and spans is None:
+    def _sentences(self, path: str, texts: list[LabelledText]) -> Iterator[tuple[int | str, _Sentence]]:
+        n_spans = 0
+        cut: list[str] = []
+        for labelled in texts:
+            if self.reads_gold and labelled.spans is None:
                 continue
-            with located(path, place):
-                sentences, cut_in_text = tagged_sentences(text, spans or [], self._language)
-            n_spans += len(spans or ())
+            spans = labelled.spans or []
+            with located(path, labelled.place):
+                sentences, cut_in_text = tagged_sentences(labelled.text, spans, self._language)
+            n_spans += len(spans)
             cut += cut_in_text
             for words, tags in sentences:
-                yield place, (words, tags if self.reads_gold else None)
+                yield labelled.place, (words, tags if self.reads_gold else None)
         if self.reads_gold and not n_spans:
             raise ValueError(f"expected texts with labelled spans, got none: {path}")
         if cut and self.reads_gold:

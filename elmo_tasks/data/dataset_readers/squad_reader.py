@@ -1,6 +1,7 @@
 """Dataset reader for questions about paragraphs in the format of SQuAD 1.1."""
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any, Optional
 from unicodedata import is_normalized
 
@@ -44,12 +45,14 @@ class SquadReader(FileReader, AllenNlpSquadReader):
 
     def rows(self, path: str) -> Iterator[tuple[str, tuple[dict[str, Any], str, list[Token]]]]:
         content = read_json(path)
+        numbers = count(1)
         with located(path, "in SQuAD's format"):
             for article in content["data"]:
                 for paragraph in article["paragraphs"]:
                     passage_tokens = self._tokenizer.tokenize(paragraph["context"])
                     for question in paragraph["qas"]:
-                        yield f"question {question.get('id')}", (question, paragraph["context"], passage_tokens)
+                        name = question.get("id", next(numbers))
+                        yield f"question {name}", (question, paragraph["context"], passage_tokens)
 
     def instance_of(self, question: dict[str, Any], passage: str, passage_tokens: list[Token]) -> Instance | None:
         answers = [(each["text"], each["answer_start"]) for each in question["answers"]] if self.reads_gold else None

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from os import PathLike, fspath
 from typing import Any, Optional
 
@@ -52,8 +53,10 @@ class FileReader:
         path = cached_path(name)
         rows = self.rows(path)
         if (start, stop) != (0, 100):
-            everything = list(rows)
-            rows = iter(everything[len(everything) * start // 100 : len(everything) * stop // 100])
+            # The sentences of a text, which have one place, are in the same part.
+            texts = [list(group) for _, group in groupby(rows, key=itemgetter(0))]
+            part = texts[len(texts) * start // 100 : len(texts) * stop // 100]
+            rows = chain.from_iterable(part)
         first = list(islice(rows, 1))
         if not first:
             raise ValueError(f"expected at least one {self.wanted}, got none: {path}")

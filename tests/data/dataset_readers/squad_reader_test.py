@@ -84,6 +84,12 @@ class TestSquadReader:
         assert [answer_of(instance) for instance in instances] == ["Ann Lee", "Lee"]
         assert [instance["metadata"]["answer_texts"] for instance in instances] == answers
 
+    def test_a_part_of_questions_without_ids(self, path):
+        file = squad(path, (PASSAGE, [["Ann"], ["Lee"]]))
+        path.write_text(path.read_text().replace('"id"', '"number"'))
+        parts = [list(SquadReader().read(f"{file}[{part}]")) for part in (":50%", "50%:")]
+        assert [[answer_of(instance) for instance in part] for part in parts] == [["Ann"], ["Lee"]]
+
     def test_long_passages_are_cut_and_questions_without_answers_dropped(self, path):
         """With a limit of four tokens: answers in the third token and around the cut."""
         file = squad(path, ("one two three four five six", [["three"], ["five"], ["four five"], ["four"]]))
