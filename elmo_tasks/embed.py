@@ -17,6 +17,7 @@ from elmo_tasks.arguments import add_precision, at_least_one, layer
 from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, in_column, parquet_type
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.tables import TableOptions
 from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.shipped import DEFAULT_BILM
@@ -53,7 +54,7 @@ class EmbedOptions:
     """
     The vectors to compute for each sentence of a corpus: see `Elmo.from_pretrained` and `Elmo.embed_iter`. `tokenize`
     is the `tokenizer` of `Elmo`, except a function, or `"letters"`, and `part_lines` sentences are computed and written
-    together. The last five describe the corpus: see `annotate_file`.
+    together. The last seven describe the corpus: see `annotate_file`.
     """
 
     bilm: str = DEFAULT_BILM
@@ -72,6 +73,8 @@ class EmbedOptions:
     keep: str | Sequence[str] = ()
     glob: str = "*"
     input_format: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
 
 
 _ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -146,9 +149,17 @@ def embed_file(
 
 
 def _corpus(path: Path, options: EmbedOptions) -> Corpus:
-    choice = options.id_column, options.keep, options.glob, options.input_format
-    letters = options.tokenize == "letters"
-    return Corpus(path, ("text",), [options.text_column], *choice, of_sentences=True, letters=letters)
+    return Corpus(
+        path,
+        text_columns=[options.text_column],
+        id_column=options.id_column,
+        keep=options.keep,
+        glob=options.glob,
+        input_format=options.input_format,
+        table=TableOptions(options.sheet, options.header_row),
+        of_sentences=True,
+        letters=options.tokenize == "letters",
+    )
 
 
 def _bytes_to_write(output: Path, ending: str, options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> int:

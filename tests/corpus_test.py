@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import zipfile
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import openpyxl
 import pytest
 
 from elmo_tasks.corpus import Corpus, Document
+from elmo_tasks.files.tables import TableOptions
 
 PAIR = ("premise", "hypothesis")
 LINES = "".join(json.dumps({"id": f"p{n}", "text": text}) + "\n" for n, text in enumerate(["Ann sang.", "No."]))
@@ -72,6 +74,53 @@ CORPORA: dict[str, tuple[dict[str, str | bytes], dict[str, Any], list[Any]]] = {
     "NA is a text": ({"a.csv": "text\nNA\nnull\n"}, {}, [("1", "NA"), ("2", "null")]),
     "a delimiter in a name": ({"a.csv": '"title, long";text\na;b\n'}, {"keep": ["all"]}, [("1", "b", "a")]),
     "a delimiter of Excel": ({"a.csv": "sep=;\r\nid;text\r\n1;a,b\r\n"}, {}, [("1", "a,b")]),
+    "a delimiter in quotation marks": ({"a.csv": '"sep=;"\r\nid;text\r\n1;a,b\r\n'}, {}, [("1", "a,b")]),
+    "lines above the header": (
+        {"a.csv": "\n \nid;text\n1;a,b\n"},
+        {},
+        [("1", "a,b")],
+    ),
+    "a header below a title": (
+        {"a.csv": 'The "title, unclosed\n\nid;text\n1;a,b\n'},
+        {"table": TableOptions(header_row=3)},
+        [("1", "a,b")],
+    ),
+    "a header below a title and a delimiter": (
+        {"a.csv": "sep=,\nThe;title\nid,text\n1,a\n"},
+        {"table": TableOptions(header_row=3)},
+        [("1", "a")],
+    ),
+    "a header of TSV": (
+        {"a.tsv": "The title\nid\ttext\n1\ta\n"},
+        {"table": TableOptions(header_row=2)},
+        [("1", "a")],
+    ),
+    "no header": (
+        {"a.csv": "0,a\n4,b\n"},
+        {"table": TableOptions(header_row=0), "text_columns": ["2"], "id_column": "1"},
+        [("0", "a"), ("4", "b")],
+    ),
+    "folders of Hive": (
+        {
+            "year=2020/country=a%2Fb/1.csv": "text\na\n",
+            "year=2021/country=__HIVE_DEFAULT_PARTITION__/1.csv": "text\nb\n",
+        },
+        {"keep": ["year", "country"]},
+        [
+            ("year=2020/country=a%2Fb/1.csv:1", "a", "2020", "a/b"),
+            ("year=2021/country=__HIVE_DEFAULT_PARTITION__/1.csv:1", "b", "2021", None),
+        ],
+    ),
+    "folders of Hive with texts": (
+        {"year=2020/a.txt": "Ann", "year=2021/a.txt": "Bob"},
+        {"keep": ["all"]},
+        [("year=2020/a.txt", "Ann", "2020"), ("year=2021/a.txt", "Bob", "2021")],
+    ),
+    "a column and a folder of one name": (
+        {"year=2020/a.csv": "text,year\na,1\n", "year=2021/a.csv": "text\nb\n"},
+        {"keep": ["year"]},
+        [("year=2020/a.csv:1", "a", "1"), ("year=2021/a.csv:1", "b", "2021")],
+    ),
     "names with spaces": ({"a.csv": "Id, Text,n \n7,a,1\n"}, {"keep": ["N"]}, [("7", "a", "1")]),
     "the index of pandas": ({"a.csv": ",text\n0,a\n1,b\n"}, {"keep": ["all"]}, [("1", "a"), ("2", "b")]),
     "commas at the end": ({"a.csv": "id,text\n7,a,,\n\n8,b\n"}, {}, [("7", "a"), ("8", "b")]),
@@ -174,6 +223,13 @@ def test_a_repeated_name_is_logged(corpus, caplog):
         ({"a.txt": "a", "b.txt": "b"}, {"glob": "*.md"}, "expected texts, got none"),
         ({"a.pdf": b"%PDF-1.7"}, {}, "expected texts or a table, got PDF .*: .*a.pdf"),
         ({"a.txt": "id\ttext\n1\ta\n"}, {}, "got columns .*--input-format"),
+        ({"a.csv": "a\n"}, {"table": TableOptions(sheet="a")}, "a workbook for a sheet, got csv: .*a.csv"),
+        (
+            {"a.jsonl": LINES},
+            {"table": TableOptions(header_row=2)},
+            "expected csv, tsv, xlsx for a header row, got jsonl: .*a.jsonl",
+        ),
+        ({"a.csv": "a\ntext\n"}, {"table": TableOptions(header_row=9)}, "expected texts, got none"),
     ],
 )
 def test_an_error_names_what_exists(corpus, files, arguments, message):
@@ -206,6 +262,64 @@ def test_a_spreadsheet_is_read(tmp_path, caplog):
     workbook.save(tmp_path / "b.csv")
     assert Corpus(tmp_path / "b.csv").survey() == (2, {})
     assert "reads the first sheet, 'Sheet', not 'empty'" in caplog.text
+
+
+class TestSheets:
+    @pytest.fixture
+    def workbook(self, tmp_path):
+        workbook = openpyxl.Workbook()
+        workbook.active.title = "codes"
+        workbook.active.sheet_state = "hidden"
+        sheets = {"reviews": [["The title"], ["text"], ["Good."]], "notes": [["text"], ["Bad."]]}
+        for title, rows in sheets.items():
+            sheet = workbook.create_sheet(title)
+            for row in rows:
+                sheet.append(row)
+        workbook["codes"].append(["text"])
+        workbook["codes"].append(["hidden"])
+        workbook.save(tmp_path / "a.xlsx")
+        return tmp_path / "a.xlsx"
+
+    def test_hidden_ones_are_last(self, workbook, caplog):
+        options = TableOptions(header_row=2)
+        assert [document.texts for document in Corpus(workbook, table=options).documents()] == [("Good.",)]
+        assert "reads the first sheet, 'reviews', not 'notes' (--sheet)" in caplog.text
+
+    @pytest.mark.parametrize(("sheet", "text"), [("notes", "Bad."), ("3", "Bad."), ("codes", "hidden")])
+    def test_one_is_chosen_by_its_name_or_number(self, workbook, sheet, text, caplog):
+        documents = Corpus(workbook, table=TableOptions(sheet)).documents()
+        assert [document.texts for document in documents] == [(text,)]
+        assert not caplog.text
+
+    def test_another_name_is_an_error(self, workbook):
+        with pytest.raises(ValueError, match=r"sheets 'codes', 'reviews', 'notes', got 'x': .*a.xlsx"):
+            Corpus(workbook, table=TableOptions("x")).survey()
+
+    @pytest.mark.parametrize(("before", "after"), [('r="2"', 'r="2000000000"'), ('"A2"', '"ZZZ2"')])
+    def test_rows_and_columns_are_limited_as_in_excel(self, tmp_path, before, after):
+        workbook = openpyxl.Workbook()
+        workbook.active.append(["text"])
+        workbook.active.append(["a"])
+        workbook.save(tmp_path / "a.xlsx")
+        with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        sheet = "xl/worksheets/sheet1.xml"
+        assert before.encode() in files[sheet]
+        files[sheet] = files[sheet].replace(before.encode(), after.encode())
+        with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        with pytest.raises(ValueError, match=r"at most 1,048,576 rows and 16,384 columns.*b.xlsx"):
+            Corpus(tmp_path / "b.xlsx").survey()
+
+
+def test_the_content_of_a_file_is_logged_if_its_name_does_not_tell_it(corpus, caplog):
+    caplog.set_level("INFO")
+    assert corpus({"a.txt": LINES}, {}).survey()[0] == 2
+    assert "a.txt is json, by its content" in caplog.text
+    caplog.clear()
+    corpus({"a.ndjson": LINES}, {}).survey()
+    assert not caplog.text
 
 
 def test_two_columns_of_parquet_with_one_name_are_an_error(tmp_path):

@@ -14,7 +14,7 @@ from elmo_tasks.arguments import add_trained_tasks, at_least_one
 from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.files.tables import plain_json
+from elmo_tasks.files.tables import TableOptions, plain_json
 from elmo_tasks.jobs import FileOutput, FolderOutput, Job, Part, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
 from elmo_tasks.text.normal import readable
@@ -42,6 +42,8 @@ def annotate_file(
     keep: str | Sequence[str] = (),
     glob: str = "*",
     input_format: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     part_texts: int = 200,
     device: str | None = None,
     trusted: bool = False,
@@ -66,6 +68,8 @@ def annotate_file(
         The columns with the inputs of the tasks, with the name of a text, and others to copy (`"all"`: all others).
     glob, input_format
         The files of a folder, such as `"*.txt"`; and one of `FORMATS`, regardless of the files' names.
+    sheet, header_row
+        See `TableOptions`.
     part_texts
         The number of texts that are computed and written together.
     language, device, precision, threshold, trusted, force, workers, ray
@@ -77,7 +81,16 @@ def annotate_file(
     of_results = {"language": language, "precision": precision, "threshold": threshold}
     options: Any = {**of_results, "device": device, "trusted": trusted}
     predictors = _predictors_of(tasks, options)
-    source = Corpus(Path(corpus), _inputs_of(predictors), text_column, id_column, keep, glob, input_format)
+    source = Corpus(
+        Path(corpus),
+        _inputs_of(predictors),
+        text_column,
+        id_column,
+        keep,
+        glob,
+        input_format,
+        TableOptions(sheet, header_row),
+    )
     n_texts, kept = source.survey()
     _expect_place_for(ending, predictors, kept)
     loaded = TrainedTask.by_name(tasks, **options)

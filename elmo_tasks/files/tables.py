@@ -1,18 +1,21 @@
 """
 Tables: rows of JSON, CSV, TSV, Parquet and spreadsheets, and how CSV and spreadsheets are written.
 
-CSV is read by Python's `csv`. pandas would fill a short row without an error, make an index of the first column if the
-first row is long, rename a repeated column, read the text `NA` as missing, and name no line.
+CSV is read by Python's `csv`. pandas would fill a short row without an error, make an index of the
+first column if the first row is long, rename a repeated column, read the text `NA` as missing, and
+name no line.
 """
 
 import csv
 import json
 import logging
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, count, islice, zip_longest
+from itertools import chain, count, dropwhile, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from elmo_tasks.extras import needs
 from elmo_tasks.files.json_files import json_lines, read_json
 from elmo_tasks.text.lines import located, numbered_lines
 
-__all__ = ["REPEATED", "TABLES", "Row", "plain_json", "write_csv", "write_xlsx"]
+__all__ = ["REPEATED", "TABLES", "Row", "TableOptions", "plain_json", "write_csv", "write_xlsx"]
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +35,41 @@ REPEATED = object()
 _Numbered = Iterator[tuple[int, Row]]
 # The number of the line or row in the file, and the cells.
 _Cells = Iterator[tuple[int, Sequence[Any]]]
-# Limits of Excel: rows of a sheet below its header, and characters of a cell.
-MAX_ROWS, _MAX_CHARACTERS = 2**20 - 1, 2**15 - 1
+# Limits of Excel: rows of a sheet below its header, columns, and characters of a cell.
+MAX_ROWS, _MAX_COLUMNS, _MAX_CHARACTERS = 2**20 - 1, 2**14, 2**15 - 1
+# A line before the header that names the delimiter, which some programs put in quotation marks.
+_DELIMITER_OF_EXCEL = re.compile(r'"?sep=(.)"?\s*')
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """
+    Which part of a file is the table.
+
+    # Parameters
+
+    sheet
+        The name of a sheet of a workbook, or its number from 1. `None`: the first one that is not
+        hidden.
+    header_row
+        The number of the line or row with the names of the columns; what is above is ignored.
+        `None`: the first one that is not empty. 0: there is none, and the columns are 1, 2, ...
+    """
+
+    sheet: str | None = None
+    header_row: int | None = None
+
+    def check(self, file_format: str, path: Path) -> None:
+        """Raises an error if a file of this format has no such part."""
+        if self.sheet is not None and file_format != "xlsx":
+            raise ValueError(f"expected a workbook for a sheet, got {file_format}: {path}")
+        if self.header_row is not None and file_format not in _WITH_HEADER:
+            formats = ", ".join(_WITH_HEADER)
+            raise ValueError(f"expected {formats} for a header row, got {file_format}: {path}")
+
+
+_DEFAULTS = TableOptions()
+_WITH_HEADER = ("csv", "tsv", "xlsx")
 
 
 def _repeated(columns: Iterable[str]) -> Row:
@@ -47,88 +83,138 @@ def _json_object(pairs: list[tuple[str, Any]]) -> Row:
 
 # `json.loads` would make a decoder for each line.
 _decode = json.JSONDecoder(object_pairs_hook=_json_object).decode
-_json_lines = partial(json_lines, decode=_decode)
+_rows_of_json_lines = partial(json_lines, decode=_decode)
 
 
-def _json_rows(path: Path) -> _Numbered:
-    """The objects or strings of a list, which is read as a whole; an object; or JSON lines in a file named `.json`."""
-    first = next((line for _, line in numbered_lines(path) if line.strip()), "")
+def _json_lines(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+    return _rows_of_json_lines(path)
+
+
+def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+    """
+    The objects or strings of a list, which is read as a whole; an object; or JSON lines in a file
+    named `.json`.
+    """
+    start = next((line for _, line in numbered_lines(path) if line.strip()), "")
     try:
-        has_lines = isinstance(json.loads(first), dict)
+        has_lines = isinstance(json.loads(start), dict)
     except (ValueError, RecursionError):
         has_lines = False
     if has_lines:
-        yield from _json_lines(path)
+        yield from _rows_of_json_lines(path)
         return
     content = read_json(path, _decode)
     rows = content if isinstance(content, list) else [content]
-    yield from enumerate((row if isinstance(row, dict) else {"text": row} for row in rows), start=1)
+    for number, row in enumerate(rows, start=1):
+        yield number, row if isinstance(row, dict) else {"text": row}
 
 
-def _csv_rows(path: Path) -> _Numbered:
+def _csv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+    return _rows_below_header(path, _csv_cells(path, options), "line", options)
+
+
+def _csv_cells(path: Path, options: TableOptions) -> _Cells:
     # The default is 131,072 characters, but a text may be a book.
     csv.field_size_limit(2**31 - 1)
-    lines = (line for _, line in numbered_lines(path, keep_ends=True))
-    header = next(lines, "")
-    if is_of_excel := header.startswith("sep=") and len(header.strip()) == len("sep=,"):
-        delimiter = header[len("sep=")]
+    lines = numbered_lines(path, keep_ends=True)
+    no_line = 0, ""
+    number, header = next(lines, no_line)
+    of_excel = _DELIMITER_OF_EXCEL.fullmatch(header)
+    if of_excel:
+        number, header = next(lines, no_line)
+    if options.header_row is None:
+        while header.isspace():
+            number, header = next(lines, no_line)
     else:
-        # The one that makes the most columns of the header.
-        delimiter = max(",;\t|", key=lambda each: len(next(csv.reader([header], delimiter=each))))
-    rows = csv.reader(lines if is_of_excel else chain([header], lines), delimiter=delimiter, strict=True)
+        while header and number < options.header_row:
+            number, header = next(lines, no_line)
+    # Otherwise the one that makes the most columns of the header.
+    delimiters = of_excel[1] if of_excel else ",;\t|"
+    delimiter = max(delimiters, key=partial(_n_columns, header))
+    texts = chain([header], (line for _, line in lines))
+    rows = csv.reader(texts, delimiter=delimiter, strict=True)
+    first_number = number
+    try:
+        for cells in rows:
+            if cells:
+                yield number, cells
+            number = first_number + rows.line_num
+    except csv.Error as error:
+        raise ValueError(f"{error}: {path}, line {number}") from None
 
-    def numbered() -> _Cells:
-        number = 1 + is_of_excel
-        try:
-            for cells in rows:
-                if cells:
-                    yield number, cells
-                number = 1 + is_of_excel + rows.line_num
-        except csv.Error as error:
-            raise ValueError(f"{error}: {path}, line {number}") from None
 
-    return _rows_below_header(path, numbered(), "line")
+def _n_columns(header: str, delimiter: str) -> int:
+    return len(next(csv.reader([header], delimiter=delimiter)))
 
 
-def _tsv_rows(path: Path) -> _Numbered:
-    """Quotation marks are part of the texts, as in exports of databases: `csv` reads them as those of CSV."""
+def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+    """
+    Quotation marks are part of the texts, as in exports of databases: `csv` reads them as those of
+    CSV.
+    """
     cells = ((number, line.split("\t")) for number, line in numbered_lines(path) if line)
-    return _rows_below_header(path, cells, "line")
+    return _rows_below_header(path, cells, "line", options)
 
 
-def _xlsx_rows(path: Path) -> _Numbered:
-    """The rows of the first sheet, one at a time. A formula has the value that Excel has saved."""
+def _xlsx_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+    """The rows of one sheet, one at a time. A formula has the value that Excel has saved."""
+    return _rows_below_header(path, _xlsx_cells(path, options), "row", options, is_padded=True)
+
+
+def _xlsx_cells(path: Path, options: TableOptions) -> _Cells:
     with needs("tables"):
         from openpyxl import load_workbook
         from openpyxl.utils.escape import unescape
 
-    def numbered() -> _Cells:
-        with open(path, "rb") as file, located(path, "workbook"):
-            first, *others = load_workbook(file, read_only=True, data_only=True).worksheets
-            filled = [sheet.title for sheet in others if any(islice(sheet.iter_rows(values_only=True), 1))]
-            if filled:
-                _warn_of_sheets(path, first.title, *filled)
-            # Some programs write wrong ones.
-            first.reset_dimensions()
-            yield from enumerate(first.iter_rows(values_only=True), start=1)
-
-    def cells() -> _Cells:
-        for number, row in numbered():
+    with open(path, "rb") as file, located(path, "workbook"):
+        sheet = _sheet_of(load_workbook(file, read_only=True, data_only=True), path, options)
+        # Some programs write wrong ones.
+        sheet.reset_dimensions()
+        # Rows that are missing in the file are also rows, so one with a large number would be many.
+        rows = sheet.iter_rows(values_only=True, max_row=MAX_ROWS + 2)
+        for number, row in enumerate(rows, start=1):
+            if number > MAX_ROWS + 1 or len(row) > _MAX_COLUMNS:
+                limits = f"{MAX_ROWS + 1:,} rows and {_MAX_COLUMNS:,} columns"
+                raise ValueError(f"expected at most {limits}, as in Excel, got more")
             if any(cell is not None for cell in row):
                 # Excel writes a carriage return as `_x000D_`, which openpyxl keeps.
                 yield number, [unescape(cell) if isinstance(cell, str) else cell for cell in row]
 
-    return _rows_below_header(path, cells(), "row", is_padded=True)
+
+def _sheet_of(workbook: Any, path: Path, options: TableOptions) -> Any:
+    sheets = workbook.worksheets
+    if options.sheet is not None:
+        for number, sheet in enumerate(sheets, start=1):
+            if options.sheet in (sheet.title, str(number)):
+                return sheet
+        titles = ", ".join(repr(sheet.title) for sheet in sheets)
+        raise ValueError(f"expected one of the sheets {titles}, got {options.sheet!r}")
+    shown = [sheet for sheet in sheets if sheet.sheet_state == "visible"] or sheets
+    filled = []
+    for sheet in shown[1:]:
+        if any(islice(sheet.iter_rows(values_only=True), 1)):
+            filled.append(sheet.title)
+    if filled:
+        _warn_of_sheets(path, shown[0].title, *filled)
+    return shown[0]
 
 
 @cache
-def _warn_of_sheets(path: Path, first: str, *others: str) -> None:
-    logger.warning("%s: reads the first sheet, %r, not %s", path, first, ", ".join(map(repr, others)))
+def _warn_of_sheets(path: Path, title: str, *others: str) -> None:
+    names = ", ".join(map(repr, others))
+    logger.warning("%s: reads the first sheet, %r, not %s (--sheet)", path, title, names)
 
 
-def _rows_below_header(path: Path, numbered: _Cells, unit: str, is_padded: bool = False) -> _Numbered:
-    """The rows below the first one. Columns without a name are left out."""
-    _, header = next(numbered, (0, []))
+def _rows_below_header(
+    path: Path, numbered: _Cells, unit: str, options: TableOptions, is_padded: bool = False
+) -> _Numbered:
+    """The rows below the names of the columns. Columns without a name are left out."""
+    header_row = options.header_row or 0
+    numbered = dropwhile(lambda numbered_cells: numbered_cells[0] < header_row, numbered)
+    number, header = next(numbered, (0, []))
+    if options.header_row == 0:
+        numbered = chain([(number, header)] if header else [], numbered)
+        header = list(range(1, len(header) + 1))
     columns = ["" if cell is None else str(cell).strip() for cell in header]
     repeated = _repeated(columns)
     for n_rows, (number, cells) in enumerate(numbered, start=1):
@@ -141,7 +227,7 @@ def _rows_below_header(path: Path, numbered: _Cells, unit: str, is_padded: bool 
         yield n_rows, row
 
 
-def _parquet_rows(path: Path) -> _Numbered:
+def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
     with needs("parquet"):
         from pyarrow.parquet import ParquetFile
 
@@ -156,7 +242,7 @@ def _parquet_rows(path: Path) -> _Numbered:
                 yield next(numbers), dict(zip(names, cells, strict=True)) | repeated
 
 
-TABLES: dict[str, Callable[[Path], _Numbered]] = {
+TABLES: dict[str, Callable[[Path, TableOptions], _Numbered]] = {
     "jsonl": _json_lines,
     "json": _json_rows,
     "csv": _csv_rows,
@@ -164,11 +250,14 @@ TABLES: dict[str, Callable[[Path], _Numbered]] = {
     "xlsx": _xlsx_rows,
     "parquet": _parquet_rows,
 }
-"""Functions that read the rows of a file, each with its number. An error names the line or row of the file."""
+"""
+Functions that read the rows of a file, each with its number. An error names the line or row of the
+file.
+"""
 
 
 def plain_json(value: Any) -> Any:
-    """A value of a table as JSON: dates as strings, and null for numbers that JSON does not have."""
+    """A value of a table as JSON: dates are strings, and numbers that JSON does not have null."""
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
@@ -188,7 +277,9 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]])
 
 
 def write_xlsx(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Writes a workbook. It has a second sheet if the first is full; texts like `=1` are not formulas."""
+    """
+    Writes a workbook. It has a second sheet if the first is full; texts like `=1` are not formulas.
+    """
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
@@ -212,4 +303,5 @@ def write_xlsx(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
             sheet.append(list(map(cell_of, row)))
     workbook.save(path)
     if n_cut:
-        logger.warning("%s: %d cells are cut to %d characters, the most that Excel has", path, n_cut, _MAX_CHARACTERS)
+        message = "%s: %d cells are cut to %d characters, the most that Excel has"
+        logger.warning(message, path, n_cut, _MAX_CHARACTERS)

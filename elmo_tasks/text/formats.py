@@ -14,8 +14,9 @@ from elmo_tasks.extras import needs
 from elmo_tasks.text.lines import COMPRESSED, decoded, located, numbered_lines, opened
 from elmo_tasks.text.words import BOUNDARIES, as_words
 
-__all__ = ["columns_of", "conllu_sentences", "corpus_words", "format_of", "line_blocks", "lines_in"]
-__all__ += ["text_sentences", "warn_if_untokenised", "without_boundaries"]
+__all__ = ["columns_of", "conllu_sentences", "corpus_words", "format_by_suffix", "format_of"]
+__all__ += ["line_blocks", "lines_in", "text_sentences", "warn_if_untokenised"]
+__all__ += ["without_boundaries"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ _SUFFIXES = {
 }
 # How a text in each format begins, after white space.
 _BEGINNINGS = {
-    "json": r'\{\s*"[^"\n]*"\s*:|\[\s*([\[{]\s*)?"',
+    "json": r'\{\s*"([^"\\\n]|\\.)*"\s*:|\{\s*\}\s*\{|\[\s*([\[{]\s*)?"',
     "markup": r"<([?!]|/?(html|body|doc|text|s|p)\b|[^<>\n]+=[^<>\n]*>)|\{\\rtf",
     "FASTA": r">\S.*\n[A-Za-z*-]+\s",
     "CoNLL-2012": r"#begin document",
@@ -69,9 +70,9 @@ def format_of(path: str | PathLike[str]) -> str:
     binary = (name for first, name in _FIRST_BYTES.items() if start.startswith(first))
     if (found := next(binary, "a tar archive" if start[257:262] == b"ustar" else None)) is not None:
         return found
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in COMPRESSED]
-    if suffixes and suffixes[-1] in _SUFFIXES:
-        return _SUFFIXES[suffixes[-1]]
+    by_suffix = format_by_suffix(path)
+    if by_suffix is not None:
+        return by_suffix
     text = decoded(start).replace("\r\n", "\n").replace("\r", "\n").lstrip()
     # A text may have a few.
     if 4 * text.count("\0") > len(text):
@@ -80,6 +81,14 @@ def format_of(path: str | PathLike[str]) -> str:
     lines = text.split("\n")[: -1 if len(start) == _START else None]
     known = (name for name, pattern in _BEGINNINGS.items() if re.match(pattern, text))
     return next(known, None) or _columns_in([line for line in lines if line.strip() and line[0] != "#"])
+
+
+def format_by_suffix(path: str | PathLike[str]) -> str | None:
+    """The format of which a file has the suffix, before the one of a compressed file."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
 def _format_of_zip(file: Any) -> str:

@@ -66,6 +66,8 @@ def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, c
         ("a.txt", '[["a", "b"], ["c"]]\n', "json"),
         ("a.txt", '[\n  {"sentence": "a b"}\n]\n', "json"),
         ("a.txt", '["a", "b"]', "json"),
+        ("a.txt", '{"a \\"b\\"": 1}\n', "json"),
+        ("a.txt", '{}\n{"a": 1}\n', "json"),
         ("a.txt", "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "numbered columns"),
         ("a.txt", "# a\n1\tAnn\tB-PER\tO\n", "numbered columns"),
         ("a.txt", f"0.1\tDogs{COLUMNS}\n", "CoNLL-U"),

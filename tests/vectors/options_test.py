@@ -24,7 +24,7 @@ def defaults(function: Callable[..., Any]) -> dict[str, Any]:
 OPTIONS = defaults(Elmo.from_pretrained) | defaults(Elmo.embed_iter)
 IN_PYTHON = {"layer_cache", "output", "progress"}
 # The columns and files of a corpus.
-OF_CORPUS = {"text_column", "id_column", "keep", "glob", "input_format"}
+OF_CORPUS = {"text_column", "id_column", "keep", "glob", "input_format", "sheet", "header_row"}
 
 
 @pytest.mark.parametrize(
