@@ -10,11 +10,13 @@ from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NotRequired, TypedDict, get_type_hints
 
+from elmo_tasks.text.lines import is_cell
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-__all__ = ["Answer", "Chains", "Entailment", "Group", "Json", "Kind", "Label", "Names", "Place", "Places", "Roles"]
-__all__ += ["Standoff", "Stars", "Words", "table"]
+__all__ = ["Answer", "Chains", "Entailment", "Group", "Json", "Kind", "Label", "Names", "Place"]
+__all__ += ["Places", "Roles", "Standoff", "Stars", "Words", "check_labels", "table"]
 
 
 # Makes types with the labels of a model as keys.
@@ -389,6 +391,15 @@ def _words_at(words: Sequence[tuple[int, int]], place: Any) -> range:
     """The numbers of the words that have characters of a place."""
     first = bisect_right(words, place["start"], key=lambda word: word[1])
     return range(first, bisect_left(words, place["end"], key=lambda word: word[0]))
+
+
+def check_labels(labels: Iterable[str], model: object) -> None:
+    """Raises an error if a label of a model could not be in one cell of a file with columns."""
+    for label in labels:
+        is_tag = label[:1] in "BILUES" and label[1:2] == "-"
+        if not is_cell(label[2:] if is_tag else label):
+            expected = "labels in one line without tabs, which are not empty"
+            raise ValueError(f"expected {expected}, got {label!r:.80}: {model}")
 
 
 # HTML. Texts of displaCy are escaped by it, labels are not.

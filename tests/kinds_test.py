@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from elmo_tasks import kinds
-from elmo_tasks.kinds import Kind
+from elmo_tasks.kinds import Kind, check_labels
 
 LABEL = "<img src=x onerror=alert(1)>"
 ANN: dict[str, Any] = {"text": "Ann", "start": 0, "end": 3}
@@ -52,3 +52,10 @@ class TestExamples:
 
         html = kind.picture(text, labeled(result), "en")
         assert "<img" not in html and (LABEL not in repr(labeled(result)) or "&lt;img src=x" in html)
+
+
+@pytest.mark.parametrize("label", ["", " ", "B-", "U- ", "a\tb", "a\nb", "B-a\x85b", "a\u2028b", "\u2029"])
+def test_a_label_is_in_one_line_and_not_empty(label):
+    check_labels(["O", "B-PER", "entity type", "$-", "-"], "model")
+    with pytest.raises(ValueError, match=r"in one line without tabs, .*: some/model"):
+        check_labels(["O", label], "some/model")

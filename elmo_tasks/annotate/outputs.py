@@ -5,6 +5,7 @@ predictions, and a folder for brat.
 
 import gzip
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_typ
 from elmo_tasks.corpus import in_column, parquet_type
 from elmo_tasks.files.json_files import json_lines
 from elmo_tasks.files.tables import write_csv, write_xlsx
-from elmo_tasks.kinds import Standoff
+from elmo_tasks.kinds import Kind, Names, Standoff
+from elmo_tasks.tags import spans_to_bioul, tags_to_spans
 from elmo_tasks.text import located_sentences
+from elmo_tasks.text.lines import as_cell
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from elmo_tasks.text import Word
 
 __all__ = ["FOLDER_MARK", "OUTPUTS", "Annotated", "Annotations", "Output"]
+
+logger = logging.getLogger(__name__)
 
 FOLDER_MARK = "documents.jsonl"
 """A file in each folder for brat."""
@@ -194,59 +199,217 @@ def _sentences(doc: "Doc") -> Iterator[list["Token"]]:
 def _write_columns(found: Annotations, path: Path) -> None:
     """A word and a column for each task, as in CoNLL-2003."""
     with open(path, "w", encoding="utf-8") as file:
-        for each, doc in found.docs():
+        for document, doc in found.docs():
             # As spaCy's converter expects it.
             file.write("-DOCSTART- -X- O O\n\n")
-            tags = [_tags(doc, found.tasks[name], result) for name, result in each.results.items()]
+            results = document.results.items()
+            tags = [_tags(doc, found.tasks[name], result) for name, result in results]
             # The last column has BIO tags, if there are some.
-            tags.sort(key=lambda of_words: "tag" in next(iter(of_words), {}))
+            tags.sort(key=lambda tags_of_task: "tag" in next(iter(tags_of_task), {}))
             for words in _sentences(doc):
                 for word in words:
-                    # A part of speech: the universal one, or the treebank's.
-                    columns = (next((tag for tag in of_task[word.i].values() if tag != "_"), "_") for of_task in tags)
-                    file.write("\t".join([word.text, *columns]) + "\n")
+                    cells = [word.text, *(_one_tag(tags_of_task[word.i]) for tags_of_task in tags)]
+                    file.write("\t".join(map(as_cell, cells)) + "\n")
                 file.write("\n")
+
+
+def _one_tag(columns: dict[str, str]) -> str:
+    """A tag, or a part of speech: the universal one, or else the treebank's."""
+    return next((tag for tag in columns.values() if tag != "_"), "_")
+
+
+# CoNLL-U.
 
 
 def _write_conllu(found: Annotations, path: Path) -> None:
-    """Words and parts of speech; in the last column, the places of words, and the tags of other tasks."""
+    """
+    Words and parts of speech; in the last column, names as spaCy's converter reads them, the tags
+    of other tasks, and the places of words. A text without words is left out: CoNLL-U has no
+    sentences without words.
+    """
+    names_task = _first_task_with(found.tasks, Names)
+    if names_task is not None:
+        _warn_of_labels(found.tasks[names_task].kind.labels)
+    n_without_words = 0
     with open(path, "w", encoding="utf-8") as file:
-        for each, doc in found.docs():
-            about = {"newdoc id": each.name}
-            about |= {f"meta::{name}": in_column(each.kept[name], kind) for name, kind in found.kept.items()}
-            tags = {name: _tags(doc, found.tasks[name], result) for name, result in each.results.items()}
-            # Of a text without words, there are only comments.
-            for words in list(_sentences(doc)) or [[]]:
-                about |= {"text": doc[words[0].i : words[-1].i + 1].text} if words else {}
-                lines = (" ".join(f"# {key} = {value}".split()) for key, value in about.items() if value is not None)
-                file.writelines(f"{line}\n" for line in lines)
-                about = {}
-                for number, word in enumerate(words, start=1):
-                    of_word = {name: of_words[word.i] for name, of_words in tags.items()}
-                    tagger = next((name for name, of_task in of_word.items() if "xpos" in of_task), None)
-                    columns = {} if tagger is None else of_word.pop(tagger)
-                    end = word.idx + len(word)
-                    misc = [f"{name}={of_task.get('tag', of_task.get('xpos'))}" for name, of_task in of_word.items()]
-                    misc += [f"start_char={word.idx}", f"end_char={end}"]
-                    misc += ["SpaceAfter=No"] if doc.text[end : end + 1].strip() else []
-                    tagged = [columns.get("upos", "_"), columns.get("xpos", "_")]
-                    file.write("\t".join([str(number), word.text, "_", *tagged, *"____", "|".join(misc)]) + "\n")
+        for document, doc in found.docs():
+            comments = {"newdoc id": document.name}
+            for name, kind in found.kept.items():
+                comments[f"meta::{name}"] = in_column(document.kept[name], kind)
+            tags = {}
+            for name, result in document.results.items():
+                tags[name] = _tags(doc, found.tasks[name], result)
+            sentences = list(_sentences(doc))
+            n_without_words += not sentences
+            for words in sentences:
+                comments["text"] = doc[words[0].i : words[-1].i + 1].text
+                file.writelines(_conllu_comments(comments))
+                file.writelines(_conllu_rows(doc, words, tags, names_task))
                 file.write("\n")
+                comments = {}
+    if n_without_words:
+        logger.info("%d texts without words are left out: CoNLL-U has none", n_without_words)
+
+
+def _first_task_with(tasks: dict[str, "TrainedTask"], kind: type[Kind]) -> str | None:
+    for name, task in tasks.items():
+        if isinstance(task.kind, kind):
+            return name
+    return None
+
+
+def _conllu_comments(comments: dict[str, Any]) -> Iterator[str]:
+    for name, value in comments.items():
+        if value is not None:
+            yield " ".join(f"# {name} = {value}".split()) + "\n"
+
+
+def _conllu_rows(
+    doc: "Doc",
+    words: list["Token"],
+    tags: dict[str, list[dict[str, str]]],
+    names_task: str | None,
+) -> Iterator[str]:
+    tagger = next((name for name, rows in tags.items() if "xpos" in rows[words[0].i]), None)
+    names = ["O"] * len(words)
+    if names_task is not None:
+        names = _names_for_spacy([tags[names_task][word.i].get("tag", "O") for word in words])
+    for number, word in enumerate(words, start=1):
+        misc: dict[str, Any] = {}
+        if names_task is not None:
+            misc["name"] = names[number - 1]
+        for name, rows in tags.items():
+            if name not in (names_task, tagger):
+                misc[name] = rows[word.i].get("tag", rows[word.i].get("xpos"))
+        misc["start_char"] = word.idx
+        misc["end_char"] = end = word.idx + len(word)
+        if doc.text[end : end + 1].strip():
+            misc["SpaceAfter"] = "No"
+        upos = xpos = "_"
+        if tagger is not None:
+            upos, xpos = tags[tagger][word.i]["upos"], tags[tagger][word.i]["xpos"]
+        values = [f"{name}={as_cell(str(value)).replace('|', '_')}" for name, value in misc.items()]
+        cells = [word.text, "_", upos, xpos, *"____", "|".join(values)]
+        yield "\t".join([str(number), *map(as_cell, cells)]) + "\n"
+
+
+# In a tag that spaCy's converter reads.
+_LABEL_FOR_SPACY = re.compile("[A-Z_]+")
+
+
+def _names_for_spacy(tags: list[str]) -> list[str]:
+    """BILOU tags for BIO tags, with labels in capitals if spaCy's converter then reads them."""
+    spans = tags_to_spans(tags)
+    spans_for_spacy = [(_label_for_spacy(label), start, end) for label, start, end in spans]
+    return spans_to_bioul(spans_for_spacy, len(tags))
+
+
+def _label_for_spacy(label: str) -> str:
+    capitals = as_cell(label).upper()
+    return capitals if _LABEL_FOR_SPACY.fullmatch(capitals) else label
+
+
+def _warn_of_labels(labels: Iterable[str]) -> None:
+    unread = [label for label in labels if not _LABEL_FOR_SPACY.fullmatch(_label_for_spacy(label))]
+    if unread:
+        message = "spaCy's converter of CoNLL-U reads labels of the letters A to Z and _, not %s"
+        logger.warning(message, ", ".join(unread))
+
+
+# brat.
+
+
+def _write_brat(found: Annotations, path: Path) -> None:
+    """
+    A text and its annotation per document; their names and what was kept of them; and the types, as
+    brat needs.
+    """
+    kinds = {name: task.kind for name, task in found.tasks.items()}
+    # Labels of two models, each with the name of its model.
+    tagged = [name for name, kind in kinds.items() if kind.has_tags]
+    prefixes = {}
+    for name in kinds:
+        prefixes[name] = f"{name}-" if name in tagged and len(tagged) > 1 else ""
+    n_of_name: Counter[str] = Counter()
+    labels: set[str] = set()
+    relations: set[str] = set()
+    with open(path / FOLDER_MARK, "w", encoding="utf-8") as documents:
+        for document in found:
+            name = _brat_file(document.name)
+            n_of_name[name] += 1
+            if n_of_name[name] > 1:
+                name = f"{name}~{n_of_name[name]}"
+            results = []
+            for task, result in document.results.items():
+                results.append((prefixes[task], kinds[task].standoff(result)))
+            text = document.texts[0]
+            marks, links = _brat_lines(text, results)
+            labels.update(mark.split()[1] for mark in marks)
+            relations.update(link.split()[1] for link in links)
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            # brat counts both characters of a Windows line end as one.
+            text = text.replace("\r\n", " \n").replace("\r", "\n")
+            (path / f"{name}.txt").write_text(text, encoding="utf-8", newline="")
+            lines = "".join(f"{line}\n" for line in marks + links)
+            (path / f"{name}.ann").write_text(lines, encoding="utf-8")
+            about = {"file": name, "document": document.name, **document.kept}
+            documents.write(json.dumps(about, ensure_ascii=False) + "\n")
+    (path / "annotation.conf").write_text(_brat_config(labels, relations), encoding="utf-8")
+
+
+def _brat_file(name: str) -> str:
+    """The path of a document in the folder, without a suffix."""
+    parts = [_file_name(part) for part in name.split("/")]
+    parts = [part for part in parts if part.strip(".")]
+    if not parts:
+        return "document"
+    *folders, file = parts
+    # A folder never has the name of a file.
+    folders = [_SUFFIX_OF_FILE.sub(r"_\1", folder) for folder in folders]
+    return "/".join([*folders, file.removesuffix(".txt") or "document"])
+
+
+_SUFFIX_OF_FILE = re.compile(r"\.(txt|ann|conf|jsonl)$", re.IGNORECASE)
+
+
+def _file_name(part: str) -> str:
+    # File systems have names of at most 255 bytes.
+    return re.sub(r"[^\w.-]", "_", part).encode()[:200].decode(errors="ignore")
 
 
 def _brat_lines(text: str, results: Iterable[tuple[str, Standoff]]) -> tuple[list[str], list[str]]:
-    """The marks of a text and the links between them, from its results, each with a prefix of its labels."""
+    """
+    The marks of a text and the links between them, from its results, each with a prefix of its
+    labels.
+    """
     marks: list[str] = []
     links: list[str] = []
-    for prefix, found in results:
-        names = [f"T{number}" for number in range(len(marks) + 1, len(marks) + len(found.marks) + 1)]
-        for name, (label, place) in zip(names, found.marks, strict=True):
+    for prefix, standoff in results:
+        first = len(marks) + 1
+        names = [f"T{number}" for number in range(first, first + len(standoff.marks))]
+        for name, (label, place) in zip(names, standoff.marks, strict=True):
             marks.append(f"{name}\t{_brat_name(prefix + label)} {_brat_place(text, place)}")
-        for mentions in found.chains:
+        for mentions in standoff.chains:
             links.append(f"*\tcoreference {' '.join(names[mention] for mention in mentions)}")
-        for label, head, tail in found.links:
-            links.append(f"R{len(links) + 1}\t{_brat_name(label)} Arg1:{names[head]} Arg2:{names[tail]}")
+        for label, head, tail in standoff.links:
+            ends = f"Arg1:{names[head]} Arg2:{names[tail]}"
+            links.append(f"R{len(links) + 1}\t{_brat_name(label)} {ends}")
     return marks, links
+
+
+def _brat_place(text: str, place: Any) -> str:
+    # brat does not allow line ends in a span, but several parts.
+    lines = list(re.finditer(r"[^\r\n]+", text[place["start"] : place["end"]]))
+    offsets = []
+    for line in lines:
+        offsets.append(f"{place['start'] + line.start()} {place['start'] + line.end()}")
+    # Other white space, such as a tab, would end the cell, or the line for some programs.
+    marked = re.sub(r"\s", " ", " ".join(line.group() for line in lines))
+    return f"{';'.join(offsets)}\t{marked}"
+
+
+def _brat_name(label: str) -> str:
+    return re.sub(r"[^\w-]", "_", label)
 
 
 def _brat_config(labels: set[str], relations: set[str]) -> str:
@@ -255,51 +418,11 @@ def _brat_config(labels: set[str], relations: set[str]) -> str:
     ends = f"Arg1:{'|'.join(entities)}, Arg2:{'|'.join(entities)}"
     kinds = {"coreference": ", <REL-TYPE>:symmetric-transitive"}
     rows = [f"{label} {ends}{kinds.get(label, '')}" for label in sorted(relations)]
-    return "\n".join(["[entities]", *entities, "[relations]", *rows, "[events]", "[attributes]", ""])
+    lines = ["[entities]", *entities, "[relations]", *rows, "[events]", "[attributes]", ""]
+    return "\n".join(lines)
 
 
-def _brat_place(text: str, place: Any) -> str:
-    # brat does not allow line ends in a span, but several parts.
-    found = re.finditer(r"[^\r\n]+", text[place["start"] : place["end"]])
-    parts = [(place["start"] + part.start(), place["start"] + part.end(), part.group()) for part in found]
-    return f"{';'.join(f'{start} {end}' for start, end, _ in parts)}\t{' '.join(part for *_, part in parts)}"
-
-
-def _brat_name(label: str) -> str:
-    return re.sub(r"[^\w-]", "_", label)
-
-
-def _file_name(part: str) -> str:
-    # File systems have names of at most 255 bytes.
-    return re.sub(r"[^\w.-]", "_", part).encode()[:200].decode(errors="ignore")
-
-
-def _write_brat(found: Annotations, path: Path) -> None:
-    """A text and its annotation per document; their names and what was kept of them; and the types, as brat needs."""
-    kinds = {name: task.kind for name, task in found.tasks.items()}
-    # Labels of two models, each with the name of its model.
-    tagged = [name for name, kind in kinds.items() if kind.has_tags]
-    prefixes = {name: f"{name}-" if name in tagged and len(tagged) > 1 else "" for name in kinds}
-    n_of_name: Counter[str] = Counter()
-    labels, relations = set[str](), set[str]()
-    with open(path / FOLDER_MARK, "w", encoding="utf-8") as documents:
-        for each in found:
-            parts = [_file_name(part) for part in each.name.split("/")]
-            name = "/".join(part for part in parts if part.strip(".")).removesuffix(".txt") or "document"
-            n_of_name[name] += 1
-            name = f"{name}~{n_of_name[name]}" if n_of_name[name] > 1 else name
-            results = [(prefixes[task], kinds[task].standoff(result)) for task, result in each.results.items()]
-            marks, links = _brat_lines(each.texts[0], results)
-            labels.update(mark.split()[1] for mark in marks)
-            relations.update(link.split()[1] for link in links)
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            # brat counts both characters of a Windows line end as one.
-            text = each.texts[0].replace("\r\n", " \n").replace("\r", "\n")
-            (path / f"{name}.txt").write_text(text, encoding="utf-8", newline="")
-            (path / f"{name}.ann").write_text("".join(f"{line}\n" for line in marks + links), encoding="utf-8")
-            about = {"file": name, "document": each.name, **each.kept}
-            documents.write(json.dumps(about, ensure_ascii=False) + "\n")
-    (path / "annotation.conf").write_text(_brat_config(labels, relations), encoding="utf-8")
+# Label Studio.
 
 
 def _prediction(text: str, model: str, found: Standoff) -> dict[str, Any]:

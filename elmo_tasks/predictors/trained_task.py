@@ -24,7 +24,8 @@ from allennlp_today.archives import parse_config
 from elmo_tasks.arguments import PACKAGES
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
-from elmo_tasks.kinds import table
+from elmo_tasks.kinds import check_labels, table
+from elmo_tasks.models.elmo_model import labels_of
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
@@ -121,6 +122,7 @@ class TrainedTask:
         if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
             found = type(archive.model).__name__
             raise ValueError(f"expected a model with a predictor of elmo_tasks, got {found}: {self.path}")
+        check_labels(labels_of(archive.model.vocab), self.path)
         predictor: Any = Predictor.from_archive(archive, name, extra_args=self._options)
         self.predictor: JsonLinesPredictor = predictor
         self.task = name.removeprefix("elmo_")

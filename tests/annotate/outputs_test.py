@@ -10,7 +10,7 @@ import pandas
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from spacy.training.converters import conll_ner_to_docs
+from spacy.training.converters import conll_ner_to_docs, conllu_to_docs
 
 from elmo_tasks.annotate.outputs import OUTPUTS, Annotated, Annotations
 from elmo_tasks.data import NerReader
@@ -78,14 +78,13 @@ def test_json_lines_have_columns_that_are_kept(output_of):
 def test_conllu_has_words_tags_names_and_places(output_of):
     row = annotated("a b", TEXT, {"year": 1999}, ner=NAMES, pos=TAGS)
     path = output_of(".conllu", [row], [annotated("c", " ", {"year": None}, ner=[], pos=[])])
-    first, second, without_words = conllu.parse(path.read_text())
+    first, second = conllu.parse(path.read_text())
     assert first.metadata == {"newdoc id": "a b", "meta::year": "1999", "text": "Ann met Bob Lee."}
-    assert (without_words.metadata, list(without_words)) == ({"newdoc id": "c"}, [])
     assert second.metadata == {"text": "She sang."}
-    assert [(word["form"], word["upos"], word["xpos"], word["misc"]["ner"]) for word in first] == [
-        ("Ann", "PROPN", "PROPN", "B-person"),
-        ("met", "VERB", "VBD", "B-event"),
-        ("Bob", "_", None, "I-event"),
+    assert [(word["form"], word["upos"], word["xpos"], word["misc"]["name"]) for word in first] == [
+        ("Ann", "PROPN", "PROPN", "U-PERSON"),
+        ("met", "VERB", "VBD", "B-EVENT"),
+        ("Bob", "_", None, "L-EVENT"),
         ("Lee", "_", None, "O"),
         (".", "_", None, "O"),
     ]
@@ -99,10 +98,54 @@ def test_white_space_breaks_no_line_of_conllu(output_of):
     for text, sentences in {
         "I sang.\nBob sang.\t": ["I sang.", "Bob sang."],
         "a\n\nb": ["a", "b"],
-        "\u2028": [None],
+        "\u2028": [],
     }.items():
         path = output_of(".conllu", [annotated("a\nb", text, {"no\nte": "a\nb"}, ner=[])])
         assert [sentence.metadata.get("text") for sentence in conllu.parse(path.read_text())] == sentences
+
+
+def test_spacy_reads_the_names_of_conllu(output_of, tmp_path, caplog):
+    rows = [annotated("a", TEXT, ner=NAMES, **{"2-ner": NAMES[:1]}), annotated("b", " ", ner=[], **{"2-ner": []})]
+    path = output_of(".conllu", rows)
+    docs = list(conllu_to_docs(path.read_text(), n_sents=1, no_print=True))
+    names = [[(name.text, name.label_) for name in doc.ents] for doc in docs]
+    assert names == [[("Ann", "PERSON"), ("met Bob", "EVENT")], []]
+    # A second model of names has BIO tags under its name.
+    (first, *_), _ = conllu.parse(path.read_text())
+    assert first["misc"]["2-ner"] == "B-person"
+    assert not caplog.text
+
+
+def test_labels_that_spacy_does_not_read_are_logged(output_of, monkeypatch, caplog):
+    name = place(TEXT, "Ann", "人名|B1", probability=0.5)
+    monkeypatch.setattr(TASKS["ner"].kind, "labels", ["person", "人名|B1"])
+    (sentence, _) = conllu.parse(output_of(".conllu", [annotated("a", TEXT, ner=[name])]).read_text())
+    assert sentence[0]["misc"]["name"] == "U-人名_B1"
+    assert "reads labels of the letters A to Z and _, not 人名|B1" in caplog.text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\t", "\x85", "\u2028", "\x0b"])
+@pytest.mark.parametrize("ending", [".conllu", ".conll", "/"])
+def test_a_label_and_a_column_make_no_line(output_of, ending, end):
+    forged = f"x{end}1{end}Eve{end}_"
+    text = f"Ann{end}Lee sang."
+    names = [{"text": text[:-6], "start": 0, "end": len(text) - 6, "label": forged, "probability": 0.5}]
+    tags = [place(text, "Ann", "NOUN", xpos=forged, probability=0.5)]
+    kept = {} if ending == ".conll" else {"title": forged}
+    tasks = {"ner": names} if ending == "/" else {"ner": names, "pos": tags}
+    path = output_of(ending, [annotated("a", text, kept, **tasks)])
+    if ending == ".conllu":
+        ((*words, _),) = conllu.parse(path.read_text())
+        assert [word["form"] for word in words] == ["Ann", "Lee", "sang"]
+        n_lines, n_cells = 8, {1, 10}
+    elif ending == ".conll":
+        n_lines, n_cells = 7, {1, 3}
+    else:
+        path = path / "a.ann"
+        n_lines, n_cells = 1, {3}
+    lines = path.read_text().splitlines()
+    assert len(lines) == n_lines
+    assert {line.count("\t") + 1 for line in lines} == n_cells
 
 
 def test_columns_are_those_of_conll_2003(output_of):
@@ -215,6 +258,23 @@ def test_brat_has_a_text_and_an_annotation_per_document(output_of):
     assert (folder / "annotation.conf").read_text().splitlines()[6:9] == [
         "[relations]", f"ARG0 {ends}", f"coreference {ends}, <REL-TYPE>:symmetric-transitive"
     ]  # fmt: skip
+
+
+def test_a_folder_of_brat_and_a_file_never_have_one_name(output_of):
+    names = ["x", "x.txt/y", "y.ann/z", "y", "documents.jsonl/a", "annotation.conf/a", "x_txt/y"]
+    folder = output_of("/", [annotated(name, "Ann", ner=[]) for name in names])
+    about = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
+    assert [row["document"] for row in about] == names
+    assert [row["file"] for row in about] == [
+        "x",
+        "x_txt/y",
+        "y_ann/z",
+        "y",
+        "documents_jsonl/a",
+        "annotation_conf/a",
+        "x_txt/y~2",
+    ]
+    assert all((folder / f"{row['file']}.txt").read_text() == "Ann" for row in about)
 
 
 def test_labels_of_two_models_of_names_differ_in_brat(output_of):

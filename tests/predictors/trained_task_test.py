@@ -44,6 +44,18 @@ def trained(archive) -> dict[str, TrainedTask]:
     return {task: TrainedTask(archive(task, "both", 3)) for task in TEXTS}
 
 
+def test_a_model_with_a_label_of_two_lines_is_refused(archive, tmp_path):
+    unpack(archive("ner", "both", 3), tmp_path / "ner")
+    labels = tmp_path / "ner" / "vocabulary" / "labels.txt"
+    for label in ("B-PER@@NEWLINE@@1", "B-", "B-PER\u2028"):
+        content = labels.read_text()
+        labels.write_text(content.replace("B-PER\n", f"{label}\n"))
+        with pytest.raises(ValueError, match=r"labels in one line without tabs.*ner"):
+            TrainedTask(tmp_path / "ner")
+        labels.write_text(content)
+    TrainedTask(tmp_path / "ner")
+
+
 @pytest.mark.parametrize("task", TEXTS)
 class TestAllTasks:
     def test_places_are_in_the_whole_text(self, trained, task):
