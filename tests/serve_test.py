@@ -67,6 +67,10 @@ class TestAnswers:
         assert client.post(f"/{task}", json=given).json() == rounded(expected)
         assert client.post(f"/{task}/batch", json={"inputs": [given] * 2}).json() == rounded([expected] * 2)
 
+    def test_a_line_of_a_form_has_an_answer(self, client):
+        assert client.post("/srl", json={"text": "Name: ______"}).status_code == 200
+        assert client.post("/srl", json={"text": "______"}).json() == []
+
     @pytest.mark.parametrize(
         ("path", "headers", "body", "status", "detail"),
         [

@@ -127,8 +127,7 @@ def text_sentences(
     """
     if not is_text and format_of(path) == "CoNLL-U":
         for number, words in conllu_sentences(path):
-            with located(path, number):
-                yield number, corpus_words([word["form"] for word in words])
+            yield number, [word["form"] for word in words]
     elif letters:
         yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA", hint=_TEXTS))
     else:
@@ -145,11 +144,15 @@ def without_boundaries(line: str) -> str:
 
 
 def corpus_words(words: Iterable[Any]) -> list[str]:
-    """`as_words`, and an error if the corpus is published without its words, as CoNLL-2012 and some treebanks."""
-    found = as_words(words)
-    if len(found) > 1 and set(found) in ({"_"}, {"[WORD]"}):
-        raise ValueError(f"expected words, got {found[0]!r} for each: add the text of the corpus first")
-    return found
+    """
+    `as_words` for a file of a corpus, and an error if the corpus is published without its words, as
+    CoNLL-2012 and some treebanks.
+    """
+    known = as_words(words)
+    if len(known) > 1 and set(known) in ({"_"}, {"[WORD]"}):
+        masked = f"{known[0]!r} for each"
+        raise ValueError(f"expected words, got {masked}: add the text of the corpus first")
+    return known
 
 
 def _letters(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
@@ -185,6 +188,7 @@ def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]
             for sentence in conllu.parse("\n".join(line for _, line in block), field_parsers=unparsed):
                 words = [word for word in sentence if isinstance(word["id"], int)]
                 if words:
+                    corpus_words(word["form"] for word in words)
                     yield number, words
 
 

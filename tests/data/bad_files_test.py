@@ -41,6 +41,7 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", ""),
         (NerReader, "#FORMAT=WebAnno TSV 3.3\n\n#Text=Ann\n1-1\t0-3\tAnn\tPER\n", ""),
         (NerReader, "1 EU O\n2 said B-PER\n", "line 1"),
+        (NerReader, "_ O\n_ B-PER\n", "line 1"),
         (PosReader, WORD.format(1, "_") + WORD.format(2, "_"), "line 1"),
         (PosReader, POS + "2\tbark\n", "line 1"),
         (PosReader, POS + "\n" + POS + POS.replace("NOUN", "_").replace("1", "2"), "line 3"),

@@ -335,6 +335,13 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, rows, place, found):
     assert str(error.value).endswith(f"{file}, {place}")
 
 
+def test_lines_of_a_form_are_words(tmp_path):
+    rows = [LINE, {"text": "____", "label": []}]
+    assert read(write_lines(tmp_path / "a.jsonl", rows))[1] == (["_"] * 4, ["O"] * 4)
+    (tmp_path / "a.txt").write_text("Ann U-PER\n\n_ O\n_ O\n")
+    assert read(tmp_path / "a.txt")[1] == (["_", "_"], ["O", "O"])
+
+
 def test_an_empty_file_is_an_error(tmp_path):
     (tmp_path / "a.json").write_text("")
     with pytest.raises(ValueError, match=r"expected JSON: .*a\.json"):

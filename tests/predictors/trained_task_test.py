@@ -66,6 +66,14 @@ class TestAllTasks:
             # Sentences of both paragraphs.
             assert min(span["start"] for span in spans) < TEXT.index("\n") < max(span["end"] for span in spans)
 
+    @pytest.mark.parametrize("text", ["__", "______", "_ _ _", "[WORD] [WORD]"])
+    def test_a_line_of_a_form_has_words(self, trained, task, text):
+        texts = [text] * len(TEXTS[task])
+        (result,) = trained[task](*([text] for text in texts))
+        assert result == trained[task](*texts)
+        for span in spans_in(result):
+            assert text[span["start"] : span["end"]] == span["text"]
+
     def test_many_texts_have_the_results_of_each(self, trained, task):
         single, empty = trained[task](*TEXTS[task]), trained[task](*[" "] * len(TEXTS[task]))
         columns = [[text, " ", text] for text in TEXTS[task]]

@@ -10,7 +10,8 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField, MetadataField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields, word_of
-from elmo_tasks.text.formats import columns_of, lines_in
+from elmo_tasks.text.formats import columns_of, corpus_words, lines_in
+from elmo_tasks.text.lines import located
 
 __all__ = ["CorefDocument", "CorefReader", "read_documents"]
 
@@ -100,6 +101,9 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
     for number, line in lines_in(path, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"):
         if begin is not None and line.startswith("#end document"):
             sentences = [rows for rows in sentences if rows]
+            for rows in sentences:
+                with located(path, begin[1]):
+                    corpus_words(word for word, _ in rows)
             yield CorefDocument(
                 name=begin[1],
                 part=int(begin[2] or 0),

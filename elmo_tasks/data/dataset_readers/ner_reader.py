@@ -135,6 +135,7 @@ def _other_than_words(words: list[str], n_columns: int) -> str | None:
         "the name of a document (CoNLL-2012)": n_columns > 9 and len(words) > 2 and len(set(words)) == 1,
         "words with language codes (WikiANN)": len(words) > 2
         and all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
+        "a mark for each word": len(words) > 1 and set(words) in ({"_"}, {"[WORD]"}),
         "words joined to their tags": all(re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words),
     }
     return next((kind for kind, is_found in kinds.items() if is_found), None)

@@ -9,7 +9,8 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import SequenceLabelField
 
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields, word_of
-from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
+from elmo_tasks.text.formats import columns_of, corpus_words, line_blocks, lines_in
+from elmo_tasks.text.lines import located
 
 __all__ = ["SrlReader", "annotated_sentences"]
 
@@ -84,6 +85,8 @@ def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
                     expected = f"{n_columns} columns, the last of coreference"
                     raise ValueError(f"expected {expected}, got {' '.join(columns)}: {file}, line {number}")
             if n_columns > _FIRST_PREDICATE + 1:
+                with located(file, rows[0][0]):
+                    corpus_words(columns[_WORD] for _, columns in rows)
                 yield file, rows
 
 

@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, ListField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from elmo_tasks.text.formats import corpus_words
+from elmo_tasks.text import as_words
 from elmo_tasks.text.lines import located
 
 __all__ = ["FileReader", "SpanTagsField", "TaskReader", "part_of_file", "sentence_fields", "word_of"]
@@ -110,7 +110,7 @@ class SpanTagsField(SequenceLabelField):
 
 def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
     """`tokens` and `metadata`, which contains the `words`."""
-    texts = corpus_words(word.text if isinstance(word, Token) else word for word in words)
+    texts = as_words(word.text if isinstance(word, Token) else word for word in words)
     tokens = [word if isinstance(word, Token) else Token(word) for word in words]
     return {"tokens": TextField(tokens), "metadata": MetadataField({"words": texts})}
 
