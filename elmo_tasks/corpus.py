@@ -7,12 +7,12 @@ import argparse
 import csv
 import json
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from elmo_tasks.files.json_files import file_digest, text_digest
@@ -23,11 +23,12 @@ from elmo_tasks.text.normal import readable
 from elmo_tasks.text.words import as_words
 
 __all__ = ["FORMATS", "Corpus", "Document", "Text", "add_corpus_arguments", "in_column"]
-__all__ += ["parquet_type"]
+__all__ += ["compute_named", "parquet_type"]
 
 logger = logging.getLogger(__name__)
 
 FORMATS = ("text", *TABLES)
+Result = TypeVar("Result")
 Text = str | list[str]
 """A text, or its words."""
 
@@ -266,6 +267,33 @@ class Corpus:
         if not isinstance(text, str) or is_list:
             raise ValueError(f"expected texts as {column}, got {text!r:.200}")
         return without_boundaries(readable(text)) if self.of_sentences else readable(text)
+
+
+def compute_named(
+    compute: Callable[[Sequence[Document]], Result],
+    documents: Sequence[Document],
+    path: Path,
+) -> Result:
+    """
+    The result for some documents of a corpus. An error names the first document that alone has one,
+    or else the first and the last of them.
+    """
+    try:
+        return compute(documents)
+    except Exception as error:
+        for document in documents:
+            try:
+                compute([document])
+            except Exception as error_of_document:
+                raise _named(error_of_document, f"{path}, text {document.name}") from error
+        names = f"texts {documents[0].name} to {documents[-1].name}"
+        raise _named(error, f"{path}, {names}") from error
+
+
+def _named(error: Exception, place: str) -> Exception:
+    if isinstance(error, ValueError):
+        return ValueError(f"{error}: {place}")
+    return RuntimeError(f"{type(error).__name__}: {error}: {place}")
 
 
 def _is_list_of_python(text: str) -> bool:

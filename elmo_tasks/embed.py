@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from elmo_tasks.arguments import add_precision, at_least_one, layer
-from elmo_tasks.corpus import Corpus, Document, Text, add_corpus_arguments, in_column, parquet_type
+from elmo_tasks.corpus import (
+    Corpus,
+    Document,
+    Text,
+    add_corpus_arguments,
+    compute_named,
+    in_column,
+    parquet_type,
+)
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.tables import TableOptions
@@ -142,7 +150,8 @@ def embed_file(
     suffix = ".parquet" if ending == "/" else ".npz"
     job = Job(output, settings, n_items=n_lines, part_items=options.part_lines, suffix=suffix, force=force)
     # Other processes load their own biLM.
-    write = partial(_write_part, options, settings, kept, elmo=elmo if workers is None and ray is None else None)
+    own_elmo = elmo if workers is None and ray is None else None
+    write = partial(_write_part, source.path, options, settings, kept, elmo=own_elmo)
     result = PartsOutput() if ending == "/" else FileOutput(partial(_join, settings, kept))
     job.run(source.documents(), write, result, workers=workers, ray=ray, device=options.device)
     return n_lines
@@ -213,16 +222,19 @@ def _settings(source: Corpus, options: EmbedOptions, elmo: "Elmo") -> dict[str, 
 
 
 def _write_part(
-    options: EmbedOptions, settings: dict[str, Any], kept: _Kept, part: Part[Document], elmo: "Elmo | None"
+    corpus: Path,
+    options: EmbedOptions,
+    settings: dict[str, Any],
+    kept: _Kept,
+    part: Part[Document],
+    elmo: "Elmo | None",
 ) -> int:
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
-    sentences = [_words(document.texts[0], options.tokenize) for document in part.items]
-    arguments: Any = {key: getattr(options, key) for key in ("layers", "weights", "gamma", "pool", "batch_tokens")}
-    vectors = elmo.embed(sentences, progress=False, **arguments)
-    lines = [
-        _Line(document.name, " ".join(words), document.kept)
-        for document, words in zip(part.items, sentences, strict=True)
-    ]
+
+    def embed_documents(documents: Sequence[Document]) -> tuple[list[_Line], list[np.ndarray]]:
+        return _embedded(elmo, options, documents)
+
+    lines, vectors = compute_named(embed_documents, part.items, corpus)
     if part.file.suffix == ".parquet":
         with atomic_file(part.file) as temporary:
             _write_parquet(temporary, [(lines, vectors)], settings, kept, part.first)
@@ -233,6 +245,19 @@ def _write_part(
     with atomic_file(part.file) as temporary, open(temporary, "wb") as file:
         np.savez(file, lines=about, shapes=np.array([array.shape for array in vectors]), vectors=flat)
     return len(lines)
+
+
+def _embedded(
+    elmo: "Elmo", options: EmbedOptions, documents: Sequence[Document]
+) -> tuple[list[_Line], list[np.ndarray]]:
+    sentences = [_words(document.texts[0], options.tokenize) for document in documents]
+    names = ("layers", "weights", "gamma", "pool", "batch_tokens")
+    arguments: Any = {name: getattr(options, name) for name in names}
+    vectors = elmo.embed(sentences, progress=False, **arguments)
+    lines = []
+    for document, words in zip(documents, sentences, strict=True):
+        lines.append(_Line(document.name, " ".join(words), document.kept))
+    return lines, vectors
 
 
 def _join(settings: dict[str, Any], kept: _Kept, files: list[Path], output: Path) -> None:

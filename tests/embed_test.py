@@ -165,6 +165,19 @@ def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
     assert message.startswith("2 words")
 
 
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_an_error_names_its_text(text, tmp_path, elmo, monkeypatch, is_alone):
+    def fail(sentences, **options):
+        if ["The", "dog", "sleeps", "."] in sentences and (is_alone or len(sentences) > 1):
+            raise ValueError("out of luck")
+        return Elmo.embed(elmo, sentences, **options)
+
+    monkeypatch.setattr(elmo, "embed", fail)
+    place = "text 3$" if is_alone else "texts 1 to 5$"
+    with pytest.raises(ValueError, match=rf"out of luck: .*text\.txt, {place}"):
+        embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM, part_lines=5), elmo=elmo)
+
+
 def test_a_limit_is_detected_before_anything_is_computed(text, tmp_path, elmo, monkeypatch):
     monkeypatch.setattr(elmo, "embed", None)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1000))

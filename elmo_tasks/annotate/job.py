@@ -4,14 +4,14 @@ import argparse
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations
 from elmo_tasks.arguments import add_trained_tasks, at_least_one
-from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments
+from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, compute_named
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.tables import TableOptions, plain_json
@@ -99,7 +99,8 @@ def annotate_file(
     join = partial(_join, ending, loaded, language, kept)
     job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
     result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
-    job.run(source.documents(), partial(_write_part, loaded), result, workers=workers, ray=ray, device=device)
+    write = partial(_write_part, source.path, loaded)
+    job.run(source.documents(), write, result, workers=workers, ray=ray, device=device)
     return n_texts
 
 
@@ -148,14 +149,24 @@ def _model_digest(task: "TrainedTask") -> str:
     return weights_digest(type(model).__name__, model.state_dict()).hex()
 
 
-def _write_part(tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
-    of_tasks = [map(plain_json, task.stream([each.texts for each in part.items])) for task in tasks.values()]
+def _write_part(corpus: Path, tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
+    def annotate_documents(documents: Sequence[Document]) -> list[Annotated]:
+        return list(_annotated(tasks, documents))
+
+    rows = compute_named(annotate_documents, part.items, corpus)
     with atomic_file(part.file) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        for document, *results in zip(part.items, *of_tasks, strict=True):
-            found = dict(zip(tasks, results, strict=True))
-            row = Annotated(document.name, document.texts, document.kept, found)
+        for row in rows:
             file.write(readable(json.dumps(row._asdict(), ensure_ascii=False)) + "\n")
     return len(part.items)
+
+
+def _annotated(tasks: dict[str, "TrainedTask"], documents: Sequence[Document]) -> Iterator[Annotated]:
+    """The results of all tasks, text by text, so the tasks share the layers of the biLM."""
+    texts = [document.texts for document in documents]
+    streams = {name: task.stream(texts) for name, task in tasks.items()}
+    for document in documents:
+        results = {name: plain_json(next(stream)) for name, stream in streams.items()}
+        yield Annotated(document.name, document.texts, document.kept, results)
 
 
 def _join(

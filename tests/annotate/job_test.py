@@ -95,6 +95,24 @@ class TestInputs:
             annotate_file([document], tmp_path / "a.jsonl", tmp_path / "out.conll", keep="ner")
 
 
+def test_an_error_names_its_text(models, corpus, tmp_path, monkeypatch):
+    def fail(self: TrainedTask, inputs: Iterable[tuple[str, ...]]) -> Iterator[list]:
+        for (text,) in inputs:
+            if "old" in text:
+                raise KeyError("old")
+            yield []
+
+    monkeypatch.setattr(TrainedTask, "stream", fail)
+    with pytest.raises(RuntimeError, match=r"KeyError: 'old': .*corpus\.txt, text 3$"):
+        annotate_file([models["ner"]], corpus, tmp_path / "out.jsonl")
+
+
+def test_lines_of_a_form_are_annotated(models, tmp_path):
+    (tmp_path / "form.txt").write_text("Name: Ann\n______\n__\n[WORD] [WORD]\n")
+    assert annotate_file([models["ner"], models["srl"]], tmp_path / "form.txt", tmp_path / "out.jsonl") == 4
+    assert len(rows_of(tmp_path / "out.jsonl")) == 4
+
+
 def names(self: TrainedTask, inputs: Iterable[tuple[str, ...]]) -> Iterator[list[dict]]:
     """The first word of each text, with a probability as from weights that are not finite."""
     for (text,) in inputs:
