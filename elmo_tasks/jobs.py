@@ -65,8 +65,12 @@ def ending_of(output: str | os.PathLike[str], source: Path, endings: Sequence[st
     path = Path(output)
     check_not_input(path, source)
     if path.exists() and not force and not is_joined(path):
-        raise FileExistsError(f"{path} exists: use --force (force=True) to replace it")
+        raise _exists(path)
     return ending
+
+
+def _exists(output: Path) -> FileExistsError:
+    return FileExistsError(f"{output} exists: use --force (force=True) to replace it")
 
 
 def is_joined(output: Path) -> bool:
@@ -86,7 +90,7 @@ class FileOutput:
     join: Callable[[list[Path], Path], None]
 
     def check(self, output: Path) -> None:
-        """Does nothing: `ending_of` has checked whether the file exists."""
+        """Does nothing: a file may be replaced."""
 
     def whole(self, folder: Path, output: Path) -> Path:
         return folder / f"whole{output.suffix}"
@@ -178,13 +182,16 @@ class Job:
             if record.exists():
                 self._check_same(record, output)
             else:
+                # A different job may have written it since `ending_of`.
+                if not self.force and _has_content(output):
+                    raise _exists(output)
                 ending.check(output)
                 self._resume(folder)
+                n_before = len(self._parts_in(folder))
                 with _continued():
                     missing = _missing_parts(items, folder, self.suffix, self.part_items)
-                    n_before = len(list(folder.glob("part-*")))
                     self._report(_written(missing, write, workers, ray, device), n_before)
-                    ending.write(sorted(folder.glob("part-*")), whole)
+                    ending.write(self._parts_in(folder), whole)
                 os.replace(folder / _JOB, record)
             if whole.exists():
                 ending.place(whole, output)
@@ -205,6 +212,19 @@ class Job:
         remove_leftovers(folder)
         self._check_same(file, folder)
 
+    @property
+    def _n_parts(self) -> int:
+        return -(-self.n_items // self.part_items)
+
+    def _parts_in(self, folder: Path) -> list[Path]:
+        """The parts of this job that exist. Any others are an error."""
+        known = {_part_file(folder, number, self.suffix) for number in range(self._n_parts)}
+        parts = sorted(folder.glob("part-*"))
+        for part in parts:
+            if part not in known:
+                raise ValueError(f"expected {self._n_parts} parts: remove {part}")
+        return parts
+
     def _check_same(self, file: Path, path: Path) -> None:
         """Whether what a killed job has left at a path, with its settings in a file, is from the same job."""
         before, now = read_json(file), self.settings
@@ -215,9 +235,10 @@ class Job:
 
     def _report(self, written: Iterator[int], n_parts_before: int) -> None:
         """Shows the progress: a bar on a terminal; elsewhere lines in a log, at the start and every minute."""
-        n_parts = -(-self.n_items // self.part_items)
         done = before = min(self.n_items, self.part_items * n_parts_before)
-        logger.info("%s: %d %s; %d of %d parts exist", self.output, self.n_items, self.unit, n_parts_before, n_parts)
+        message = "%s: %d %s; %d of %d parts exist"
+        sizes = self.n_items, self.unit, n_parts_before, self._n_parts
+        logger.info(message, self.output, *sizes)
         start = logged = time.monotonic()
         with tqdm(total=self.n_items, initial=done, disable=None, unit=self.unit) as bar:
             for n_written in written:
@@ -227,6 +248,14 @@ class Job:
                     logged, left = now, (now - start) * (self.n_items - done) / (done - before)
                     logger.info("%s: %d of %d %s, %d s left", self.output, done, self.n_items, self.unit, left)
         logger.info("%s: computed %d %s in %d s", self.output, done - before, self.unit, time.monotonic() - start)
+
+
+def _has_content(output: Path) -> bool:
+    return any(output.iterdir()) if output.is_dir() else output.exists()
+
+
+def _part_file(folder: Path, number: int, suffix: str) -> Path:
+    return folder / f"part-{number:08}{suffix}"
 
 
 @contextmanager
@@ -243,7 +272,8 @@ def _missing_parts(items: Iterable[Item], folder: Path, suffix: str, n_items: in
     for number in count():
         if not (some := list(islice(items, n_items))):
             return
-        if not (file := folder / f"part-{number:08}{suffix}").exists():
+        file = _part_file(folder, number, suffix)
+        if not file.exists():
             yield Part(file, number * n_items, some)
 
 

@@ -149,6 +149,37 @@ def test_a_different_job_does_not_take_what_a_killed_one_has_joined(tmp_path, mo
     assert files_in(tmp_path) == {"out.txt": "xyz"}
 
 
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_the_output_of_a_job_in_between_is_kept(tmp_path, name):
+    """It is written after the first job has looked for it, and before that one has locked it."""
+    job = jobs.Job(tmp_path / name, {"letters": "xyz"}, 3, 1, ".txt", force=False)
+    command(tmp_path, name, "abc", force=False)
+    before = files_in(tmp_path)
+    with pytest.raises(FileExistsError, match="use --force"):
+        job.run("xyz", write, OUTPUTS[name], workers=None, ray=None)
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_part_of_no_job_is_named(tmp_path, name):
+    def write_one(part: jobs.Part) -> int:
+        if part.first:
+            raise KeyboardInterrupt
+        part.file.write_text(part.items[0])
+        return 1
+
+    folder = tmp_path / f"{name.strip('/')}.parts"
+    job = jobs.Job(tmp_path / name, {"letters": "abc"}, 3, 1, ".txt", force=False)
+    with pytest.raises(KeyboardInterrupt):
+        job.run("abc", write_one, OUTPUTS[name], workers=None, ray=None)
+    (folder / "part-00000003.txt").write_text("d")
+    with pytest.raises(ValueError, match=r"expected 3 parts: remove .*part-00000003\.txt"):
+        command(tmp_path, name, "abc", force=False)
+    (folder / "part-00000003.txt").unlink()
+    command(tmp_path, name, "abc", force=False)
+    assert {*"abc"} <= {*"".join(files_in(tmp_path).values())}
+
+
 def test_a_job_that_ended_before_its_first_part_may_change(tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(jobs, "atomic_file", interrupt)
