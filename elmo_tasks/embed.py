@@ -4,8 +4,8 @@ import argparse
 import json
 import logging
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from elmo_tasks.corpus import (
     parquet_type,
 )
 from elmo_tasks.extras import check_installed
-from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.atomic_files import atomic_file, check_space
 from elmo_tasks.files.tables import TableOptions
 from elmo_tasks.jobs import FileOutput, Job, Part, PartsOutput, ending_of
 from elmo_tasks.jobs import add_arguments as add_job_arguments
@@ -43,7 +43,10 @@ logger = logging.getLogger(__name__)
 DESCRIPTION = "Write the ELMo vectors of a corpus, with a sentence in each line or row, into a file."
 # Raised when the code writes other bytes for the same text and biLM.
 _FORMAT = 2
-_ENDINGS = (".h5", ".hdf5", ".parquet", "/")
+_HDF5 = (".h5", ".hdf5")
+_ENDINGS = (*_HDF5, ".parquet", "/")
+# What HDF5 writes at most besides arrays and texts, for a file and for each line in it.
+_HDF5_BYTES, _HDF5_BYTES_PER_LINE = 20_000, 600
 _Vectors = Iterable[tuple["list[_Line]", list[np.ndarray]]]
 # The types of the columns that are kept, as in `Corpus.survey`.
 _Kept = dict[str, str]
@@ -143,10 +146,14 @@ def embed_file(
     settings = _settings(source, options, elmo)
     n_words = _count_words(source, options, elmo)
     output = Path(output)
-    needed = _bytes_to_write(output, ending, options, elmo, n_lines if options.pool else n_words)
-    # HDF5 ends the process if the disk is full.
-    if (free := shutil.disk_usage(output.resolve().parent).free) < needed:
-        raise OSError(f"expected {needed:,} free bytes for {output} and its parts, got {free:,}")
+    n_bytes = _bytes_of_vectors(options, elmo, n_lines if options.pool else n_words)
+    largest = 0
+    if ending in _HDF5:
+        n_bytes += _HDF5_BYTES_PER_LINE * n_lines
+        largest = n_bytes
+    # The parts of a folder are also the output.
+    needed = n_bytes if ending == "/" else 2 * n_bytes
+    check_space(output, needed - _bytes_of_parts(output), largest)
     suffix = ".parquet" if ending == "/" else ".npz"
     job = Job(output, settings, n_items=n_lines, part_items=options.part_lines, suffix=suffix, force=force)
     # Other processes load their own biLM.
@@ -171,12 +178,15 @@ def _corpus(path: Path, options: EmbedOptions) -> Corpus:
     )
 
 
-def _bytes_to_write(output: Path, ending: str, options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> int:
-    """The bytes of the missing parts, and of the output, which in a folder are the same."""
-    n_numbers = n_vectors * elmo.dim * (elmo.n_layers if options.layers == "all" else 1)
-    needed = (1 if ending == "/" else 2) * n_numbers * np.dtype(options.dtype).itemsize
+def _bytes_of_vectors(options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> int:
+    n_layers = elmo.n_layers if options.layers == "all" else 1
+    return n_vectors * elmo.dim * n_layers * np.dtype(options.dtype).itemsize
+
+
+def _bytes_of_parts(output: Path) -> int:
     output = output.resolve()
-    return needed - sum(file.stat().st_size for file in output.parent.glob(f"{output.name}.parts/part-*"))
+    parts = output.parent.glob(f"{output.name}.parts/part-*")
+    return sum(file.stat().st_size for file in parts)
 
 
 @lru_cache(maxsize=1)
@@ -261,24 +271,51 @@ def _embedded(
 
 
 def _join(settings: dict[str, Any], kept: _Kept, files: list[Path], output: Path) -> None:
-    write = _write_parquet if output.suffix == ".parquet" else _write_hdf5
-    write(output, _read_parts(files), settings, kept)
+    if output.suffix == ".parquet":
+        _write_parquet(output, _read_parts(files), settings, kept)
+    else:
+        n_bytes = _most_bytes_of_hdf5(files)
+        check_space(output, n_bytes, n_bytes)
+        _write_hdf5(output, _read_parts(files), settings, kept)
+
+
+def _most_bytes_of_hdf5(files: list[Path]) -> int:
+    """At least as many as HDF5 needs for some parts. It ends the process if it cannot write."""
+    n_bytes = _HDF5_BYTES
+    for file in files:
+        with _opened_part(file) as part:
+            # Sentences are written twice.
+            n_bytes += file.stat().st_size + part["lines"].nbytes
+            n_bytes += _HDF5_BYTES_PER_LINE * len(part["shapes"])
+    return n_bytes
+
+
+@contextmanager
+def _opened_part(file: Path) -> Iterator[Any]:
+    hint = "a part of the job: remove it, and run the same command again"
+    with located(file, hint), np.load(file) as part:
+        yield part
 
 
 def _read_parts(files: list[Path]) -> _Vectors:
     for file in files:
-        with located(file, "a part of the job: remove it, and run the same command again"), np.load(file) as part:
-            shapes, flat, lines = part["shapes"], part["vectors"], json.loads(part["lines"].tobytes())
+        with _opened_part(file) as part:
+            shapes = part["shapes"]
+            flat = part["vectors"]
+            lines = json.loads(part["lines"].tobytes())
         ends = np.cumsum(shapes.prod(-1))[:-1]
-        arrays = [array.reshape(shape) for array, shape in zip(np.split(flat, ends), shapes, strict=True)]
+        pairs = zip(np.split(flat, ends), shapes, strict=True)
+        arrays = [array.reshape(shape) for array, shape in pairs]
         yield [_Line(*line) for line in lines], arrays
 
 
 def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any], kept: _Kept) -> None:
     """
-    The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..., and `sentence_to_index`, a
-    JSON object with the number of each sentence (the last one of equal sentences). In addition, it has the `sentences`,
-    the names of all lines as `documents`, and the `kept` columns of each line as a JSON object.
+    The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..., and
+    `sentence_to_index`, a JSON object with the number of each sentence (the last one of equal
+    sentences). What that command did not write are attributes, because programs for its files count
+    the members: the `sentences`, the names of all lines as `documents`, and the `kept` columns of
+    each line as a JSON object.
     """
     import h5py
 
@@ -292,11 +329,14 @@ def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any], kept: _Ke
                 checked = {"fletcher32": True, "chunks": array.shape} if 0 < array.nbytes < 2**32 else {}
                 file.create_dataset(str(number), data=array, **checked)
             lines += some
-        names = {"sentences": [line.sentence for line in lines], "documents": [line.document for line in lines]}
+        texts = {
+            "sentences": [line.sentence for line in lines],
+            "documents": [line.document for line in lines],
+        }
         if kept:
-            names["kept"] = [json.dumps(line.kept) for line in lines]
-        for name, values in names.items():
-            file.create_dataset(name, data=values, dtype=h5py.string_dtype())
+            texts["kept"] = [json.dumps(line.kept) for line in lines]
+        for name, values in texts.items():
+            file.attrs.create(name, data=values, dtype=h5py.string_dtype())
         index = json.dumps({line.sentence: str(number) for number, line in enumerate(lines)})
         file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 

@@ -32,7 +32,9 @@ def test_hdf5_has_the_vectors_of_embed(text, tmp_path, elmo, arguments):
     with h5py.File(tmp_path / "out.h5") as file:
         # In line order: 0, 1, 2, not 0, 1, 10.
         assert list(file)[: len(LINES)] == [str(index) for index in range(len(LINES))]
-        assert file["sentences"].asstr()[:].tolist() == [" ".join(line.split()) for line in LINES]
+        # Programs for files of `allennlp elmo` take all members but one for arrays.
+        assert list(file)[len(LINES) :] == ["sentence_to_index"]
+        assert file.attrs["sentences"].tolist() == [" ".join(line.split()) for line in LINES]
         index = json.loads(file["sentence_to_index"].asstr()[0])
         assert index["The dog sleeps ."] == "2" and index["A dog barks ."] == str(len(LINES) - 1)
         for number, array in enumerate(expected):
@@ -185,6 +187,54 @@ def test_a_limit_is_detected_before_anything_is_computed(text, tmp_path, elmo, m
         embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo)
 
 
+def test_many_sentences_are_attributes_of_hdf5(tmp_path, elmo):
+    """More than the 64 KB that attributes had in early versions of the format."""
+    lines = [f"line {number}" for number in range(5000)]
+    (tmp_path / "text.txt").write_text("\n".join(lines))
+    options = EmbedOptions(BILM, pool="mean")
+    assert embed_file(tmp_path / "text.txt", tmp_path / "out.h5", options, elmo=elmo) == len(lines)
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert file.attrs["sentences"].tolist() == lines
+        assert len(file) - 1 == len(lines)
+
+
+@pytest.fixture
+def limit_of_files():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda n_bytes: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("is_known_before", [True, False])
+def test_a_limit_for_files_is_one_sentence(tmp_path, elmo, monkeypatch, limit_of_files, is_known_before):
+    long = "word " * 2000
+    (tmp_path / "text.txt").write_text(f"{long}\nb\n")
+    options = EmbedOptions(BILM, pool="mean", part_lines=1)
+    if is_known_before:
+        monkeypatch.setattr(elmo, "embed", None)
+    limit_of_files(1_000 if is_known_before else 20_000)
+    with pytest.raises(OSError, match=r"limit for files of .* bytes \(ulimit -f\), got .*out\.h5"):
+        embed_file(tmp_path / "text.txt", tmp_path / "out.h5", options, elmo=elmo)
+    assert not (tmp_path / "out.h5").exists()
+    if not is_known_before:
+        limit_of_files(10_000_000)
+        monkeypatch.setattr(elmo, "embed", None)
+        assert embed_file(tmp_path / "text.txt", tmp_path / "out.h5", options, elmo=elmo) == 2
+
+
+def test_the_parts_of_an_earlier_release_are_used(text, tmp_path, elmo, monkeypatch):
+    """It had fewer settings."""
+    options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
+    interrupted_job(text, output, options, monkeypatch)
+    job = tmp_path / "out.h5.parts" / "_job.json"
+    settings = json.loads(job.read_text())
+    earlier = {name: value for name, value in settings.items() if name not in ("sheet", "header_row")}
+    assert len(settings) == len(earlier) + 2
+    job.write_text(json.dumps(earlier))
+    assert embed_file(text, output, options, elmo=elmo) == len(LINES)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "sentences"),
     [
@@ -210,9 +260,9 @@ def test_rows_of_a_table_have_names_and_columns(tmp_path, elmo, name):
     documents, sentences = ["7", "2"], ["A dog barks .", ""]
     if name == "out.h5":
         with h5py.File(tmp_path / name) as file:
-            assert file["documents"].asstr()[:].tolist() == documents
-            assert file["sentences"].asstr()[:].tolist() == sentences
-            assert list(map(json.loads, file["kept"].asstr())) == [{"year": "1999"}, {"year": "2000"}]
+            assert file.attrs["documents"].tolist() == documents
+            assert file.attrs["sentences"].tolist() == sentences
+            assert list(map(json.loads, file.attrs["kept"])) == [{"year": "1999"}, {"year": "2000"}]
             arrays = [file[str(number)][()] for number in range(2)]
     else:
         table = pandas.read_parquet(tmp_path / name)

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-__all__ = ["atomic_file", "atomic_folder", "check_not_input", "check_replaceable", "locked", "remove_leftovers"]
-__all__ += ["replace_folder", "restore_folder"]
+__all__ = ["atomic_file", "atomic_folder", "check_not_input", "check_replaceable", "check_space"]
+__all__ += ["locked", "remove_leftovers", "replace_folder", "restore_folder"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
 
@@ -142,6 +142,30 @@ def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
     """Raises a `ValueError` if the output would replace one of the inputs, even under a different path."""
     if output.is_file() and any(os.path.isfile(each) and os.path.samefile(each, output) for each in inputs):
         raise ValueError(f"the output would replace an input: {output}")
+
+
+def check_space(path: Path, n_bytes: int, largest_file: int = 0) -> None:
+    """
+    Raises an `OSError` if a disk has not as many free bytes, or if the process may not write a file
+    as large as `largest_file`.
+    """
+    free = shutil.disk_usage(path.resolve().parent).free
+    if free < n_bytes:
+        raise OSError(f"expected {n_bytes:,} free bytes for {path} and its parts, got {free:,}")
+    limit = _largest_file()
+    if limit is not None and limit < largest_file:
+        needed = f"files of {largest_file:,} bytes"
+        raise OSError(f"expected a limit for {needed} (ulimit -f), got {limit:,}: {path}")
+
+
+def _largest_file() -> int | None:
+    """The most bytes of a file that this process may write. `None`: unlimited."""
+    if os.name == "nt":
+        return None
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _is_device(path: Path) -> bool:
