@@ -131,7 +131,7 @@ class Corpus:
         ((name, file),) = examples.items()
         if name in TABLES:
             if format_by_suffix(file) != name:
-                logger.info("%s: %s is %s, by its content", self.path, file.name, name)
+                logger.warning("%s: %s is %s, by its content", self.path, file.name, name)
             return name
         is_of_sentences = self.of_sentences and name == "CoNLL-U"
         if name == "text" or is_of_sentences or (self.letters and name == "FASTA"):

@@ -314,7 +314,6 @@ class TestSheets:
 
 
 def test_the_content_of_a_file_is_logged_if_its_name_does_not_tell_it(corpus, caplog):
-    caplog.set_level("INFO")
     assert corpus({"a.txt": LINES}, {}).survey()[0] == 2
     assert "a.txt is json, by its content" in caplog.text
     caplog.clear()

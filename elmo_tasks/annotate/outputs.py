@@ -248,7 +248,7 @@ def _write_conllu(found: Annotations, path: Path) -> None:
                 file.write("\n")
                 comments = {}
     if n_without_words:
-        logger.info("%d texts without words are left out: CoNLL-U has none", n_without_words)
+        logger.warning("%d texts without words are left out: CoNLL-U has none", n_without_words)
 
 
 def _first_task_with(tasks: dict[str, "TrainedTask"], kind: type[Kind]) -> str | None:

@@ -446,8 +446,12 @@ def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_
         if export.options.from_name not in (None, name):
             continue
         for value in labelled:
+            start, end = value["start"], value["end"]
+            if not isinstance(start, int) or not isinstance(end, int):
+                expected = "numbers as start and end, as of plain text"
+                raise ValueError(f"expected {expected}, got {start!r}")
             for label in value["labels"]:
-                marks.append(_Mark(label, value["start"], value["end"], value.get("text")))
+                marks.append(_Mark(label, start, end, value.get("text")))
     return marks
 
 

@@ -113,7 +113,9 @@ def test_spacy_reads_the_names_of_conllu(output_of, tmp_path, caplog):
     # A second model of names has BIO tags under its name.
     (first, *_), _ = conllu.parse(path.read_text())
     assert first["misc"]["2-ner"] == "B-person"
-    assert not caplog.text
+    assert [record.getMessage() for record in caplog.records] == [
+        "1 texts without words are left out: CoNLL-U has none"
+    ]
 
 
 def test_labels_that_spacy_does_not_read_are_logged(output_of, monkeypatch, caplog):

@@ -309,6 +309,8 @@ def test_a_part_of_a_file_has_whole_texts(tmp_path, part, sentences):
 
 STUDIO = label_studio("Ann sang.", [("PER", 0, 3)])
 LINE = {"text": "Ann sang.", "label": [[0, 3, "PER"]]}
+# Of HTML, with places in the page.
+HYPERTEXT = json.loads(json.dumps(STUDIO).replace('"start": 0', '"start": "/p[1]/text()[1]"'))
 
 
 @pytest.mark.parametrize(
@@ -326,6 +328,7 @@ LINE = {"text": "Ann sang.", "label": [[0, 3, "PER"]]}
         ([LINE, {"body": "Ann sang.", "label": []}], "line 2", "body"),
         ([[STUDIO, {**STUDIO, "data": {"review": "a"}}]], "text 2", "review"),
         ([[STUDIO, {**STUDIO, "data": {"text": "Eve sang."}}]], "text 2", "Ann"),
+        ([[STUDIO, HYPERTEXT]], "text 2", "expected numbers as start and end, .* got '/p"),
     ],
 )
 def test_an_error_names_the_place_of_a_mistake(tmp_path, rows, place, found):
