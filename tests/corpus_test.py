@@ -230,6 +230,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
             "expected csv, tsv, xlsx for a header row, got jsonl: .*a.jsonl",
         ),
         ({"a.csv": "a\ntext\n"}, {"table": TableOptions(header_row=9)}, "expected texts, got none"),
+        ({"a.csv": "a\n"}, {"table": TableOptions(header_row=-1)}, "expected a header row from 0, got -1"),
     ],
 )
 def test_an_error_names_what_exists(corpus, files, arguments, message):

@@ -63,6 +63,8 @@ class TableOptions:
         """Raises an error if a file of this format has no such part."""
         if self.sheet is not None and file_format != "xlsx":
             raise ValueError(f"expected a workbook for a sheet, got {file_format}: {path}")
+        if self.header_row is not None and self.header_row < 0:
+            raise ValueError(f"expected a header row from 0, got {self.header_row}")
         if self.header_row is not None and file_format not in _WITH_HEADER:
             formats = ", ".join(_WITH_HEADER)
             raise ValueError(f"expected {formats} for a header row, got {file_format}: {path}")
