@@ -56,6 +56,15 @@ def test_a_model_with_a_label_of_two_lines_is_refused(archive, tmp_path):
     TrainedTask(tmp_path / "ner")
 
 
+def test_a_model_of_an_export_with_options_needs_no_trust(archive, tmp_path):
+    unpack(archive("ner", "both", 3), tmp_path / "ner")
+    config = json.loads((tmp_path / "ner" / "config.json").read_text())
+    options = {"text_column": "review", "from_name": "label", "skip_bad_spans": True}
+    config["dataset_reader"] |= options
+    (tmp_path / "ner" / "config.json").write_text(json.dumps(config))
+    assert TrainedTask(tmp_path / "ner").task == "ner"
+
+
 @pytest.mark.parametrize("task", TEXTS)
 class TestAllTasks:
     def test_places_are_in_the_whole_text(self, trained, task):
