@@ -1,12 +1,13 @@
 """
 Runs the first blocks of README in an empty folder, and compares what they print: `python .ci/readme.py 3`. Blocks that
-install packages are left out.
+install packages are left out. The folder has the trained models, which a wheel does not contain.
 """
 
 import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,8 @@ BLOCK = re.compile(r"(?:<!-- (.*?) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
 if __name__ == "__main__":
     n_left, printed, names = int(sys.argv[1]), "", {}
     os.chdir(tempfile.mkdtemp())
+    for model in (README.parent / "models").iterdir():
+        shutil.copytree(model, model.name)
     for note, language, block in BLOCK.findall(README.read_text("utf-8")):
         if note == "output":
             assert printed == block, f"expected {block}, got {printed}"

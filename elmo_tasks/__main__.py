@@ -1,4 +1,4 @@
-"""`python -m elmo_tasks`: jobs, a service, wheels, downloads and configs. Most need AllenNLP, but not `embed`."""
+"""`python -m elmo_tasks`: jobs, a service, downloads and configs. Most need AllenNLP, but not `embed`."""
 
 import argparse
 import logging
@@ -49,13 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Imported here, so that Ctrl-C also prints one line while torch loads, which takes seconds.
-    from elmo_tasks import annotate, embed, package
+    from elmo_tasks import annotate, embed
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
     version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="command")
-    runs: Any = {embed: embed.embed, annotate: annotate.annotate, package: package.package}
+    runs: Any = {embed: embed.embed, annotate: annotate.annotate}
     for module, run in runs.items():
         job = commands.add_parser(run.__name__, help=module.DESCRIPTION, description=module.DESCRIPTION)
         module.add_arguments(job)

@@ -1,36 +1,26 @@
-"""Files of trained tasks: in the checkout, installed by pip, in a folder or archive, on the hub, or at an address."""
+"""Files of trained tasks: in the checkout, in a folder or archive, on the hub, or at an address."""
 
 import os
 import re
 from difflib import get_close_matches
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
-from elmo_tasks.version import RELEASE, __version__
+from elmo_tasks.version import RELEASE
 
-__all__ = ["MODEL_GROUP", "licence_of", "local_model", "name_of", "trained_model", "wheel_name"]
-
-MODEL_GROUP = "elmo_tasks.models"
-"""The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
+__all__ = ["licence_of", "local_model", "name_of", "trained_model"]
 
 _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.tar.gz"]
 _NAMES = ("coref", "ner", "pos", "snli", "squad", "srl", "sst")
 
 
-def wheel_name(name: str) -> str:
-    """The distribution, and the package in it, of a trained model's wheel."""
-    return f"elmo_tasks_{name}"
-
-
 def trained_model(model: str | PathLike[str]) -> Path:
     """
-    The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the checkout
-    (`ner` or `models/ner`) or of a wheel that `python -m elmo_tasks package` made, a path, an address, or `org/name`
-    or `org/name@revision` on the Hugging Face hub.
+    The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the
+    checkout (`ner` or `models/ner`), a path, an address, or `org/name` or `org/name@revision` on the
+    Hugging Face hub.
     """
     name = os.fspath(model)
     if (path := local_model(name)) is not None:
@@ -44,14 +34,11 @@ def trained_model(model: str | PathLike[str]) -> Path:
 
 
 def local_model(model: str | PathLike[str]) -> Path | None:
-    """The folder or the archive of a model on this machine: in the checkout, installed, or a path."""
+    """The folder or the archive of a model on this machine: in the checkout, or a path."""
     name = os.fspath(model)
     path, short = Path(name).expanduser(), name.removeprefix("models/")
     if (MODELS / short).is_dir():
         return MODELS / short
-    spec = find_spec(_installed()[short]) if short in _installed() else None
-    if spec is not None and spec.origin:
-        return Path(spec.origin).parent
     return path if path.exists() else None
 
 
@@ -63,30 +50,21 @@ def licence_of(folder: Path) -> str:
 
 
 def name_of(path: Path) -> str:
-    """The name of a model: that of its folder or archive, or what an installed one is called."""
+    """The name of a model: that of its folder or archive."""
     path = path.resolve()
-    name = path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
-    return {package: name for name, package in _installed().items()}.get(name, name)
-
-
-def _installed() -> dict[str, str]:
-    """The packages of models that pip installed, by the names of the models."""
-    return {point.name: point.value for point in entry_points(group=MODEL_GROUP)}
+    return path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
 
 
 def _not_found(name: str) -> str:
     short = name.removeprefix("models/")
-    available = {folder.name for folder in MODELS.glob("*/")} | set(_installed())
-    names = sorted({*_NAMES, *available})
-    listed = ", ".join(f"{each} (installed)" if each in available else each for each in names)
-    near = get_close_matches(short, names, n=1)
+    names = sorted({*_NAMES, *(folder.name for folder in MODELS.glob("*/"))})
     if short in _NAMES:
-        wheel = f"{wheel_name(short)}-{__version__}-py3-none-any.whl"
-        hint = f"pip install {RELEASE}/{wheel}"
-        if not RELEASE:
-            hint = (
-                f"a checkout has it, and `python -m elmo_tasks package {short} dist` there makes dist/{wheel} for pip"
-            )
-        return f"the trained model '{short}' is not installed: {hint}; the names are {listed}"
-    hint = f"did you mean {near[0]}? The names are {listed}" if near else f"the names are {listed}"
+        hint = f"a checkout has it in models/{short}: copy this folder, and give its path"
+        if RELEASE:
+            hint = f"download {RELEASE}/{short}.tar.gz, and give the path of this file"
+        return f"the trained model '{short}' is not part of the installed package: {hint}"
+    near = get_close_matches(short, names, n=1)
+    hint = f"the names are {', '.join(names)}"
+    if near:
+        hint = f"did you mean {near[0]}? The names are {', '.join(names)}"
     return f"'{name}' is neither a trained model nor a folder or an archive: {hint}"

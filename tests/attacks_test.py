@@ -194,7 +194,6 @@ class TestConfigs:
         (tmp_path / "text.txt").write_text("a b\n")
         assert main(["annotate", str(path), "text.txt", "out.jsonl"]) == 1
         assert "cache_folder" in capsys.readouterr().err
-        assert main(["package", str(path), "."]) == 1
         monkeypatch.setenv("ELMO_TASKS_SERVE", str(path))
         serve = pytest.importorskip("elmo_tasks.serve")
         for door in (serve.make_app, lambda: load_archive(path), lambda: spacy_with(path)("a b")):

@@ -8,15 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
+from urllib.request import urlretrieve
 
 import h5py
 import pytest
 
-from elmo_tasks.package import package_model
 from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
 
@@ -138,8 +139,9 @@ MISSING = {
 JOURNEY = """
 from elmo_tasks import Elmo
 assert Elmo.from_pretrained().embed(["A dog barks."])[0].shape == (4, 256)
+import sys
 from elmo_tasks import TrainedTask
-(predicate,) = TrainedTask("srl")("Ann sold the house.")
+(predicate,) = TrainedTask(sys.argv[1])("Ann sold the house.")
 print([(role["label"], role["text"]) for role in predicate["roles"]])
 """
 
@@ -153,7 +155,9 @@ def make_release(folder: Path, work: Path) -> None:
     version.write_text(version.read_text().replace('RELEASE = ""', f'RELEASE = "{folder.as_uri()}"'))
     build(folder, source)
     build(folder, shutil.copytree(CHECKOUT / "allennlp_today", work / "today"))
-    package_model("srl", folder)
+    with tarfile.open(folder / "srl.tar.gz", "w:gz") as archive:
+        for file in (CHECKOUT / "models" / "srl").iterdir():
+            archive.add(file, file.name)
     for name in ("spacy", "allennlp", "allennlp_models", "cached_path"):
         installed = distribution(name)
         with zipfile.ZipFile(folder / f"{name}-{installed.version}-py3-none-any.whl", "w") as file:
@@ -177,7 +181,7 @@ def make_environment(folder: Path) -> None:
 
 
 def test_messages_lead_from_a_wheel_to_roles(tmp_path):
-    """The commands in the messages are run as they are, until the program ends without an error."""
+    """The commands in the messages are run as they are, and the model is downloaded, until the program succeeds."""
     release, environment = tmp_path / "release", tmp_path / "environment"
     (tmp_path / "work").mkdir()
     make_release(release, tmp_path / "work")
@@ -199,13 +203,18 @@ def test_messages_lead_from_a_wheel_to_roles(tmp_path):
     installed = run("pip", "install", "--no-deps", *map(str, release.glob("elmo_tasks-*.whl")))
     assert installed.returncode == 0, installed.stderr
     messages: list[str] = []
-    while (found := run("python", "-c", JOURNEY)).returncode:
+    model = "srl"
+    while (found := run("python", "-c", JOURNEY, model)).returncode:
         messages.append(found.stderr.splitlines()[-1])
+        if address := re.search(r"download (\S+),", messages[-1]):
+            model = str(tmp_path / "srl.tar.gz")
+            urlretrieve(address[1], model)
+            continue
         commands = re.findall(r"pip install .*?(?=, then |; |$)", messages[-1])
         assert commands and messages[-1] not in messages[:-1], found.stderr
         for command in commands:
             followed = run("bash", "-c", command)
             assert followed.returncode == 0, (command, followed.stderr)
     assert found.stdout.splitlines()[-1] == "[('ARG0', 'Ann'), ('V', 'sold'), ('ARG1', 'the house')]"
-    expected = ["spacy is not installed", "allennlp_today is not installed", "the trained model 'srl' is not installed"]
+    expected = ["spacy is not installed", "allennlp_today is not installed", "the trained model 'srl' is not part of"]
     assert all(start in message for start, message in zip(expected, messages, strict=True)), messages

@@ -68,10 +68,10 @@ class TrainedTask:
     # Parameters
 
     model
-        The name of a model in `models/` or of an installed wheel of a model; an archive, the folder of a run, or
-        the address of an archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
-        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or in a package that
-        `ELMO_TASKS_PACKAGES` names.
+        The name of a model in `models/`; an archive, the folder of a run, or the address of an
+        archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
+        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or
+        in a package that `ELMO_TASKS_PACKAGES` names.
     trusted
         Whether the model's config may name any class, file or address. By default, only what is listed as harmless.
     device
@@ -263,7 +263,7 @@ class TrainedTask:
 
     @property
     def name(self) -> str:
-        """The name of the model's folder, of its archive, or of an installed model: a key of `annotate`, and a path."""
+        """The name of the model's folder or archive: a key of `annotate`, and a path of the service."""
         return name_of(self.path)
 
     @classmethod

@@ -12,12 +12,12 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from unittest.mock import Mock, patch
 
-from elmo_tasks import annotate, embed, package
+from elmo_tasks import annotate, embed
 from elmo_tasks.__main__ import main as elmo_tasks_main
 from tests.paths import CHECKOUT
 
 # Commands of `python -m elmo_tasks` whose options are checked where they are not run.
-_MODULES = {"annotate": annotate, "embed": embed, "package": package}
+_MODULES = {"annotate": annotate, "embed": embed}
 # Commands that bash may run; all others must be ours.
 _BASH = {"cat", "echo", "head", "mkdir", "printf"}
 
