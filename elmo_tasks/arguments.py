@@ -38,7 +38,9 @@ def add_precision(parser: argparse.ArgumentParser, default: str | None = None) -
     # Not from `Bilm`, because torch would be imported for `--help`.
     choices = ("float32", "bf16", "int8", "auto")
     explained = "of the biLM's products; auto: the fastest (default: float32)"
-    parser.add_argument("--precision", choices=choices, default=default, help=explained)
+    parser.add_argument("--precision", choices=choices, help=explained)
+    # Not as an argument above, because AllenNLP would add it to the help again.
+    parser.set_defaults(precision=default)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

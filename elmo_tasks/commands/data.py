@@ -25,7 +25,7 @@ class PublicData(Subcommand):
         names = ", ".join([*_DOWNLOADED, *EXPLAINED])
         sub.add_argument("name", nargs="*", metavar="NAME", help=f"one or more of {names}; without a name, lists them")
         sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")
-        source = "for `open`: the folder data/open of a checkout, or its address (default: this checkout's)"
+        source = "for `open`: the folder data/open of a checkout, or its address"
         sub.add_argument("--from", dest="source", default=str(OPEN_DATA), metavar="FOLDER", help=source)
         sub.set_defaults(func=_data)
         return sub

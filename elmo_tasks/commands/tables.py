@@ -63,7 +63,7 @@ class Tables(Subcommand):
         add(
             "--plan",
             default="paper",
-            help="'paper' (default), 'open' or a Jsonnet file with data, settings, seeds",
+            help="'paper', 'open' or a Jsonnet file with data, settings, seeds",
         )
         add("--tasks", nargs="+", choices=list(TASKS), help="default: all in the plan")
         add("--seeds", type=at_least_one, help="number of seeds per table (default: the plan's)")

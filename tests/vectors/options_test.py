@@ -53,5 +53,9 @@ def test_the_choices_of_the_command_line_are_all_values():
         def add_argument(name: str, choices_of: Any = None, **about: Any) -> None:
             choices[name] = tuple(about.get("choices", ()))
 
+        @staticmethod
+        def set_defaults(**defaults: Any) -> None:
+            pass
+
     add_arguments(Parser)  # type: ignore[arg-type]
     assert (choices["--precision"], choices["--pool"]) == (get_args(Precision), get_args(Pool))
