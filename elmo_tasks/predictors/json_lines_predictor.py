@@ -12,7 +12,6 @@ from allennlp.common.util import JsonDict, sanitize
 from allennlp.data import Batch, DatasetReader, Instance, Token
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
-from more_itertools import constrained_batches
 
 from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.data import SpacyBlankTokenizer
@@ -92,9 +91,12 @@ class JsonLinesPredictor(InterpretablePredictor):
         """The labels that a result may have."""
         return sorted({*map(self.label_of, labels_of(self._model.vocab))} - {""})
 
-    def results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
-        """The plain results of texts, which `read` has read."""
-        for some in at_once(inputs, lambda each: each):
+    def results(self, inputs: Iterable[Input], stop: Stop = None, batch_size: int | None = None) -> Iterator[Any]:
+        """
+        The plain results of texts, which `read` has read. No more than `batch_size` texts are read
+        before the result of the first one.
+        """
+        for some in at_once(inputs, lambda each: each, batch_size):
             outputs = iter(self._outputs(list(chain.from_iterable(each.parts for each in some)), stop))
             for texts, parts in some:
                 of_texts = list(chain.from_iterable(islice(outputs, len(parts))))
@@ -207,14 +209,29 @@ class JsonLinesPredictor(InterpretablePredictor):
         return self.instances_of(self._read_line(json_dict).parts)[0][0]
 
 
-def at_once(items: Iterable[Item], read_of: Callable[[Item], Input]) -> Iterator[tuple[Item, ...]]:
-    """The items that are predicted together; `read_of` gives what a task has read of one."""
-
-    def share(item: Item) -> float:
+def at_once(
+    items: Iterable[Item], read_of: Callable[[Item], Input], batch_size: int | None = None
+) -> Iterator[list[Item]]:
+    """
+    The items that are predicted together, at most `batch_size`; `read_of` gives what a task has
+    read of one. A full batch is yielded before the next item is read, which may come much later.
+    """
+    batch: list[Item] = []
+    filled = 0.0
+    for item in items:
         texts, parts = read_of(item)
-        return max((len(parts) or 1) / _PARTS_AT_ONCE, sum(map(len, texts)) / _CHARACTERS_AT_ONCE)
-
-    yield from constrained_batches(items, 1, get_len=share, strict=False)
+        n_characters = sum(map(len, texts))
+        share = max((len(parts) or 1) / _PARTS_AT_ONCE, n_characters / _CHARACTERS_AT_ONCE)
+        if batch and filled + share > 1.0:
+            yield batch
+            batch, filled = [], 0.0
+        batch.append(item)
+        filled += share
+        if filled >= 1.0 or len(batch) == batch_size:
+            yield batch
+            batch, filled = [], 0.0
+    if batch:
+        yield batch
 
 
 def _as_line(content: Any) -> JsonDict:

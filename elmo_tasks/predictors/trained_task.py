@@ -154,9 +154,16 @@ class TrainedTask:
         results = tqdm(self.stream(inputs, stop), total=len(inputs), disable=hidden)
         return next(iter(results)) if is_one else list(results)
 
-    def stream(self, inputs: Iterable[tuple[str, ...]], stop: Stop = None) -> Iterator[Any]:
-        """The results for many inputs, each a tuple of the task's texts, as they come; `stop` as in a call."""
-        return self.results((self.predictor.read(*map(readable, texts)) for texts in inputs), stop)
+    def stream(
+        self, inputs: Iterable[tuple[str, ...]], stop: Stop = None, batch_size: int | None = None
+    ) -> Iterator[Any]:
+        """
+        The results for many inputs, each a tuple of the task's texts, as they come; `stop` as in a
+        call. By default, up to 128 sentences are read before the first result; with
+        `batch_size=1`, each input has its result before the next one is read.
+        """
+        read = (self.predictor.read(*map(readable, texts)) for texts in inputs)
+        return self.results(read, stop, batch_size)
 
     def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
         """A text with known words and sentences, for `results` of a task of single texts."""
@@ -164,10 +171,10 @@ class TrainedTask:
         read: Input = predictor.read_words(readable(text), sentences)
         return read
 
-    def results(self, inputs: Iterable[Input], stop: Stop = None) -> Iterator[Any]:
-        """The results for what `read_words` or the predictor has read."""
+    def results(self, inputs: Iterable[Input], stop: Stop = None, batch_size: int | None = None) -> Iterator[Any]:
+        """The results for what `read_words` or the predictor has read; see `stream`."""
         threshold = self._settings["threshold"]
-        for result in self.predictor.results(inputs, stop):
+        for result in self.predictor.results(inputs, stop, batch_size):
             yield self.kind.above(result, threshold) if threshold else result
 
     def frame(self, *texts: str | Iterable[str], **named: str | Iterable[str]) -> "pandas.DataFrame":

@@ -81,12 +81,13 @@ class ElmoComponent(PipelineBilm, Pipe):
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]), doc)
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None) -> Iterator[Doc]:
         """
-        Embeds documents as they come. Their sentences are batched by length; `batch_size`, which spaCy
-        passes, is ignored. About eight batches of `batch_tokens` and one document are in memory.
+        Embeds documents as they come. Their sentences are batched by length. Up to eight batches of
+        `batch_tokens`, and at most `batch_size` documents, are read before the first one is embedded.
         """
-        for doc, vectors in embed_groups(partial(self.elmo.share().embed_iter, **self._options), self._groups(stream)):
+        embed = partial(self.elmo.share().embed_iter, **self._options)
+        for doc, vectors in embed_groups(embed, self._groups(stream), batch_size):
             self._keep(doc, vectors)
             yield doc
 

@@ -115,14 +115,15 @@ class TaskComponent(FilesAsBytes, Pipe):
         self._annotate([(doc, self._read(doc))])
         return doc
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 0) -> Iterator[Doc]:
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None) -> Iterator[Doc]:
         """
-        Annotates documents as they come, with batches of their sentences. `batch_size` is ignored. If a batch has a
-        document that cannot be annotated, only this one is given to spaCy's error handler.
+        Annotates documents as they come, with batches of their sentences. At most `batch_size`
+        documents are read before the first one is annotated. If a batch has a document that cannot
+        be annotated, only this one is given to spaCy's error handler.
         """
         from elmo_tasks.predictors.json_lines_predictor import at_once  # Not earlier: it imports AllenNLP.
 
-        for batch in at_once(self._rows(stream), itemgetter(1)):
+        for batch in at_once(self._rows(stream), itemgetter(1), batch_size):
             docs = [doc for doc, _ in batch]
             try:
                 self._annotate(batch)

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -92,12 +92,27 @@ def in_order(numbered: Iterable[tuple[int, _Item]]) -> Iterator[_Item]:
 
 
 def embed_groups(
-    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
+    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]],
+    groups: Iterable[tuple[_Key, list[list[str]]]],
+    batch_size: int | None = None,
 ) -> Iterator[tuple[_Key, np.ndarray]]:
     """
     Yields the key of each group of sentences, and the vectors of all words in the group, of shape `(n_words, dim)`, or
-    `(n_layers, n_words, dim)` with `layers="all"`. A group may be empty. `embed` is `Elmo.embed_iter`.
+    `(n_layers, n_words, dim)` with `layers="all"`. A group may be empty. `embed` is `Elmo.embed_iter`. No more than
+    `batch_size` groups are read before the vectors of the first one.
     """
+    if not batch_size:
+        yield from _embed_together(embed, groups)
+        return
+    remaining = iter(groups)
+    for first_group in remaining:
+        yield from _embed_together(embed, chain([first_group], islice(remaining, batch_size - 1)))
+
+
+def _embed_together(
+    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
+) -> Iterator[tuple[_Key, np.ndarray]]:
+    """The vectors of groups that may share batches."""
     read: deque[tuple[_Key, int]] = deque()
 
     def sentences() -> Iterator[list[str]]:

@@ -182,6 +182,23 @@ class TestStop:
         assert len(list(trained["ner"].stream([("Ann",)] * 3, stop=lambda: False))) == 3
 
 
+class TestStream:
+    @pytest.mark.parametrize(("batch_size", "n_read"), [(1, [1, 2, 3]), (2, [2, 2, 4]), (None, [9, 9, 9])])
+    def test_no_more_is_read_than_the_batch_size(self, trained, batch_size, n_read):
+        read: list[int] = []
+        texts = ((read.append(number) or TEXT,) for number in range(9))
+        results = trained["ner"].stream(texts, batch_size=batch_size)
+        assert [(rounded(next(results)), len(read)) for _ in range(3)] == [
+            (rounded(trained["ner"](TEXT)), number) for number in n_read
+        ]
+
+    def test_a_full_batch_does_not_wait_for_the_next_text(self, trained):
+        read: list[int] = []
+        results = trained["ner"].stream((read.append(number) or ("Ann sang.",)) for number in range(300))
+        next(results)
+        assert len(read) == 128
+
+
 def test_tasks_have_names_that_differ(archive):
     one, other = archive("ner", "none", 0), archive("ner", "both", 3)
     assert list(TrainedTask.by_name([one, archive("sst", "none", 0)])) == ["ner", "sst"]

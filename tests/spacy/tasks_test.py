@@ -195,6 +195,16 @@ class TestPipe:
         assert [number for _, number in found] == list(range(len(TEXTS) * 3))
         assert [answers(doc) for doc, _ in found] == [answers(nlp(text)) for text in TEXTS] * 3
 
+    @pytest.mark.parametrize("batch_size", [1, 3])
+    def test_no_more_is_read_than_the_batch_size(self, archives, batch_size):
+        nlp = pipeline(archives, ["ner", "srl"])
+        nlp.add_pipe("elmo", config={"bilm": str(TINY_BILM)})
+        read: list[str] = []
+        docs = nlp.pipe((read.append(text) or text for text in TEXTS * 3), batch_size=batch_size)
+        for number in range(2 * batch_size):
+            assert next(docs).text == TEXTS[number % len(TEXTS)]
+            assert len(read) == batch_size * (number // batch_size + 1)
+
     @pytest.mark.slow
     @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.weekly)])
     def test_processes_have_the_models(self, nlp, method):
