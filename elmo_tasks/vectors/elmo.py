@@ -1,5 +1,6 @@
 """ELMo without AllenNLP: sentences in, arrays out."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from elmo_tasks.text.sentences import Document, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
 from elmo_tasks.vectors.batching import chunks, compute_by_length, embed_groups, in_order, one_ahead
 from elmo_tasks.vectors.devices import Device, device_of
+from elmo_tasks.vectors.docs import is_doc, sentences_of_doc, words_of_doc
 from elmo_tasks.vectors.layers import Layers, LayerSelection, Pool, pooled_words
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -37,6 +39,12 @@ _CARD = """# {name}
 
 A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: `Elmo.from_pretrained("ORG/{name}")`.
 """
+
+
+# A biLM reads them letter by letter. `<S>` and `</S>` are boundaries of the biLM, and an error.
+_PADDING = {"<pad>", "<PAD>", "[pad]", "[PAD]", "__PAD__"}
+_BOUNDARIES = {"<s>", "</s>", "<bos>", "<eos>", "<sos>", "<BOS>", "<EOS>", "<SOS>"}
+_MARKS = frozenset(_PADDING | _BOUNDARIES | {"[BOS]", "[EOS]", "[CLS]", "[SEP]"})
 
 
 class VectorOptions(TypedDict, total=False):
@@ -191,7 +199,8 @@ class Elmo:
 
         sentences
             Sentences as lists of words, which are used unchanged, or as strings, which the tokenizer splits
-            into words. A string is one sentence.
+            into words. A string is one sentence, and so is a `Doc` or a `Span` of spaCy: its words are its
+            tokens in NFC, without white space.
         layers
             `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the
             layers apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
@@ -218,8 +227,9 @@ class Elmo:
         """
         sentences = _listed(sentences)
         selection = LayerSelection(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
-        batch_tokens = batch_tokens or (4096 if next(self.bilm.parameters()).device.type == "cpu" else 16384)
-        return self._embedded(sentences, selection, batch_tokens, progress, output == "numpy")
+        on_cpu = next(self.bilm.parameters()).device.type == "cpu"
+        n_tokens = int(batch_tokens or (4096 if on_cpu else 16384))
+        return self._embedded(sentences, selection, n_tokens, progress, output == "numpy")
 
     def embed_documents(
         self, documents: Iterable[Document], *, whole: bool = False, **options: Unpack[VectorOptions]
@@ -237,7 +247,7 @@ class Elmo:
 
         documents
             Each is a text, which is split into words by the tokenizer and into sentences by spaCy's rule for
-            their ends, or a list of sentences.
+            their ends; or a list of sentences; or a `Doc` of spaCy with its own tokens and sentences.
         whole
             Whether the biLM reads a document as one sequence, without boundaries between its sentences.
             Memory grows with the length of the document. The public biLMs were trained on running text,
@@ -259,10 +269,12 @@ class Elmo:
             for document in listed:
                 if isinstance(document, str):
                     sentences = sentences_of_text(document, self._tokenizer or "en")
+                elif is_doc(document):
+                    sentences = sentences_of_doc(document)
                 else:
-                    # A missing value, such as NaN, is an error of `words_of`.
+                    # A missing value, such as NaN, is an error of `_words`.
                     given = document if isinstance(document, Iterable) else [document]
-                    sentences = [words_of(sentence, self._tokenizer) for sentence in given]
+                    sentences = [self._words(sentence) for sentence in given]
                 yield None, [list(chain.from_iterable(sentences))] if whole else sentences
 
         embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **options), groups())
@@ -306,9 +318,11 @@ class Elmo:
                 raise ValueError(f"{error} (sentence {number})") from None
 
     def _words(self, sentence: Sentence) -> list[str]:
-        words, boundaries = words_of(sentence, self._tokenizer), self.bilm.word_rows.boundaries
+        given = words_of_doc(sentence) if is_doc(sentence) else sentence
+        words, boundaries = words_of(given, self._tokenizer), self.bilm.word_rows.boundaries
         if not set(boundaries).isdisjoint(words):
             raise ValueError(f"expected no {' or '.join(boundaries)}, which this biLM adds to {words!r:.200}")
+        warn_of_marks(words)
         return words
 
     # Not on the generator, which would switch gradients off for its caller.
@@ -351,4 +365,13 @@ def _listed(texts: Iterable[Any]) -> Iterable[Any]:
     """The texts, or the only one. A table would be read as the names of its columns."""
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
         raise ValueError("expected a list of texts, got a table: give one of its columns, as table['text']")
-    return [texts] if isinstance(texts, str) else texts
+    return [texts] if isinstance(texts, str) or is_doc(texts) else texts
+
+
+def warn_of_marks(words: Sequence[str]) -> None:
+    """One warning for each word that other models pad sentences with, or begin and end them."""
+    if not _MARKS.isdisjoint(words):
+        mark = next(word for word in words if word in _MARKS)
+        text = f"{mark!r} is embedded as a word, and changes the vectors of the words beside it"
+        hint = "sentences may have different lengths, so leave out padding and boundaries"
+        warnings.warn(f"{text}: {hint}", stacklevel=2)

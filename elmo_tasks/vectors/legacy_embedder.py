@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from elmo_tasks.text import as_words
-from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.elmo import Elmo, warn_of_marks
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, local_file, pretrained_files
 
 __all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "ElmoEmbedder"]
@@ -58,7 +58,10 @@ class ElmoEmbedder:
         The layers of sentences, given as lists of words, of shape `(batch_size, n_layers, timesteps, dim)`,
         zero where there is no word; and the mask, int64, of shape `(batch_size, timesteps)`.
         """
-        output = self.elmo_bilm(list(map(as_words, batch)))
+        sentences = list(map(as_words, batch))
+        for words in sentences:
+            warn_of_marks(words)
+        output = self.elmo_bilm(sentences)
         # Shape: (batch_size, n_layers, timesteps, dim)
         return torch.stack(output.layers, 1), output.mask.long()
 

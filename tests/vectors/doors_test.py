@@ -1,6 +1,7 @@
 """The same text has the same words and vectors at every door: the table in docs/vectors/words.md."""
 
 import logging
+import re
 import unicodedata
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 import spacy
+from spacy.tokens import Doc
 
 from elmo_tasks import Elmo, ElmoEmbedder
 from elmo_tasks.data import LmText
@@ -76,6 +78,47 @@ def test_a_list_of_words_is_used_as_it_is(elmo):
         ElmoEmbedder(*bilm_files(TINY_BILM)).embed_sentence(words).mean(0),
     ):
         np.testing.assert_allclose(same, found, atol=1e-6)
+
+
+class TestDocs:
+    """Documents of spaCy, with two white-space tokens, a decomposed letter and sentences of their own."""
+
+    TOKENS = ("Cafe\u0301s", "  ", "are", "open", ".", "\n", "Go", "in")
+    STARTS = (True, False, False, True, False, False, True, False)
+    SENTENCES = (["Caf\u00e9s", "are"], ["open", "."], ["Go", "in"])
+
+    @pytest.fixture
+    def doc(self) -> Doc:
+        return Doc(spacy.blank("en").vocab, words=self.TOKENS, sent_starts=self.STARTS)
+
+    def test_a_doc_is_a_sentence_with_its_own_words(self, elmo, doc):
+        (expected,) = elmo.embed([[word for sentence in self.SENTENCES for word in sentence]])
+        for found in (elmo.embed([doc])[0], elmo.embed(doc)[0]):
+            assert np.array_equal(found, expected)
+        pooled = ElmoVectorizer(BILM).transform([doc])
+        np.testing.assert_allclose(pooled[0], expected.mean(0), rtol=0, atol=1e-6)
+
+    def test_its_sentences_are_sentences(self, elmo, doc):
+        expected = elmo.embed(list(self.SENTENCES))
+        assert all(map(np.array_equal, elmo.embed(doc.sents), expected))
+        for document in (doc, list(doc.sents)):
+            (found,) = elmo.embed_documents([document])
+            np.testing.assert_allclose(found, np.concatenate(expected), rtol=0, atol=1e-6)
+
+    def test_without_sentences_a_document_is_split_by_the_rule(self, elmo, doc):
+        without = Doc(doc.vocab, words=self.TOKENS)
+        sentences = [["Caf\u00e9s", "are", "open", "."], ["Go", "in"]]
+        (found,) = elmo.embed_documents([without])
+        np.testing.assert_allclose(found, np.concatenate(elmo.embed(sentences)), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("mark", ["<pad>", "[PAD]", "</s>"])
+def test_padding_gives_a_warning(elmo, mark):
+    embedder = ElmoEmbedder(*bilm_files(TINY_BILM))
+    for embed in (elmo.embed, elmo.embed_documents, embedder.embed_batch, embedder.batch_to_embeddings):
+        sentence = ["Go", "in", mark]
+        with pytest.warns(UserWarning, match=re.escape(f"'{mark}' is embedded as a word")):
+            embed([[sentence]] if embed == elmo.embed_documents else [sentence])
 
 
 @pytest.mark.parametrize(

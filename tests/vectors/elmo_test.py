@@ -138,6 +138,7 @@ class TestFromPretrained:
         ([["a"]], {"weights": [0.0, float("nan"), 0.0]}, "nan"),
         ([["a"]], {"gamma": float("inf")}, "inf"),
         ([["a"]], {"batch_tokens": -1}, "batch_tokens, got -1"),
+        ([["a"]], {"batch_tokens": "many"}, "many"),
     ],
 )
 def test_an_error_names_bad_input(elmo, sentences, arguments, names):
