@@ -1,6 +1,7 @@
 """A trained model for people who think in texts: a text in, plain results out."""
 
 import json
+import math
 import os
 import shutil
 import tarfile
@@ -33,6 +34,7 @@ from elmo_tasks.predictors.task import Input
 from elmo_tasks.text import Word, readable
 from elmo_tasks.trained_models import local_model, name_of, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
+from elmo_tasks.vectors.docs import is_doc
 from elmo_tasks.vectors.elmo import CARD_FIELDS, Precision
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ class TrainedTask:
     ) -> None:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
-        self._options = {"language": language, "batch_words": batch_words, "precision": precision}
+        self._options = {"language": language, "batch_words": int(batch_words), "precision": precision}
         self._settings: dict[str, Any] = {"device": device, "progress": progress, "trusted": trusted}
         _import_packages()
         place = device_of(device)
@@ -135,11 +137,15 @@ class TrainedTask:
                 module.share()
 
     def _set_threshold(self, threshold: float) -> None:
-        if threshold and not self.kind.has_threshold:
+        try:
+            number = float(threshold)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0.0 <= number <= 1.0:
+            raise ValueError(f"expected a threshold from 0 to 1, got {threshold!r}")
+        if number and not self.kind.has_threshold:
             raise ValueError(f"expected a model of names for a threshold, got one of {self.task}: {self.path}")
-        if not 0.0 <= threshold <= 1.0:
-            raise ValueError(f"expected a threshold from 0 to 1, got {threshold}")
-        self._settings["threshold"] = threshold
+        self._settings["threshold"] = number
 
     def __call__(self, *texts: str | Iterable[str], stop: Stop = None, **named: str | Iterable[str]) -> Any:
         """
@@ -356,7 +362,7 @@ def _title(found: Any) -> str:
 
 
 def _is_list(given: Any) -> bool:
-    return isinstance(given, Iterable) and not isinstance(given, str)
+    return isinstance(given, Iterable) and not isinstance(given, str) and not is_doc(given)
 
 
 def _column(name: str, given: Any) -> Any:
@@ -367,6 +373,9 @@ def _column(name: str, given: Any) -> Any:
         raise TypeError("expected texts, got a table: give one of its columns")
     column = list(given) if _is_list(given) else [given]
     wrong = [number for number, text in enumerate(column) if not isinstance(text, str)]
+    if wrong and is_doc(column[wrong[0]]):
+        hint = "give doc.text, or add a component such as elmo_ner to its pipeline"
+        raise TypeError(f"expected texts, got a {type(column[wrong[0]]).__name__} of spaCy: {hint}")
     if wrong:
         raise TypeError(f"expected texts, got {column[wrong[0]]!r:.40} ({name} {wrong[0]})")
     return column

@@ -11,7 +11,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span, Token
 
 from elmo_tasks.shipped import DEFAULT_BILM
-from elmo_tasks.spacy.pipeline import PipelineBilm, sentences_in, with_white_space
+from elmo_tasks.spacy.pipeline import PipelineBilm, refuse_settings, sentences_in, with_white_space
 from elmo_tasks.text import as_words
 from elmo_tasks.vectors.batching import embed_groups
 from elmo_tasks.vectors.elmo import Precision, VectorOptions
@@ -78,14 +78,15 @@ class ElmoComponent(PipelineBilm, Pipe):
         if nlp is not None and any(isinstance(component, ElmoComponent) for _, component in nlp.pipeline):
             warnings.warn("a pipeline with two components 'elmo': '._.elmo' has the vectors of the last", stacklevel=2)
 
-    def __call__(self, doc: Doc) -> Doc:
-        return next(self.pipe([doc]), doc)
+    def __call__(self, doc: Doc, **settings: Any) -> Doc:
+        return next(self.pipe([doc], **settings), doc)
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None) -> Iterator[Doc]:
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None, **settings: Any) -> Iterator[Doc]:
         """
         Embeds documents as they come. Their sentences are batched by length. Up to eight batches of
         `batch_tokens`, and at most `batch_size` documents, are read before the first one is embedded.
         """
+        refuse_settings(self.name, settings)
         embed = partial(self.elmo.share().embed_iter, **self._options)
         for doc, vectors in embed_groups(embed, self._groups(stream), batch_size):
             self._keep(doc, vectors)

@@ -3,7 +3,7 @@
 import shutil
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -22,7 +22,8 @@ from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.pretrained import NAMED_BILMS
 
-__all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "sentences_in", "with_white_space"]
+__all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "refuse_settings"]
+__all__ += ["sentences_in", "with_white_space"]
 
 # The name of the model in the config, when it was saved.
 _NAME = "name.json"
@@ -124,6 +125,13 @@ class PipelineBilm(FilesAsBytes):
         if self.save_weights:
             self._elmo = self._load(self.saved(Path(path), self.bilm))
         return self
+
+
+def refuse_settings(name: str, settings: Mapping[str, Any]) -> None:
+    """spaCy passes what `component_cfg` has for a component to its methods."""
+    if settings:
+        expected = f"nlp.add_pipe(..., config=...) for the settings of {name}"
+        raise ValueError(f"expected {expected}, got {', '.join(settings)} in component_cfg")
 
 
 def sentences_in(doc: Doc, *, by_rule: bool = False) -> list[list[Word]]:

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from elmo_tasks.kinds import Chains, Roles
-from elmo_tasks.spacy.pipeline import FilesAsBytes, device_in_spacy, loading, sentences_in
+from elmo_tasks.spacy.pipeline import FilesAsBytes, device_in_spacy, loading, refuse_settings, sentences_in
 from elmo_tasks.span_groups import groups_in
 from elmo_tasks.trained_models import licence_of, local_model
 from elmo_tasks.vectors.elmo import Precision
@@ -111,16 +111,18 @@ class TaskComponent(FilesAsBytes, Pipe):
         is_known = self._task is not None or local_model(self.model) is not None
         return tuple(self.task.kind.labels) if is_known else ()
 
-    def __call__(self, doc: Doc) -> Doc:
+    def __call__(self, doc: Doc, **settings: Any) -> Doc:
+        refuse_settings(self.name, settings)
         self._annotate([(doc, self._read(doc))])
         return doc
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None) -> Iterator[Doc]:
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None, **settings: Any) -> Iterator[Doc]:
         """
         Annotates documents as they come, with batches of their sentences. At most `batch_size`
         documents are read before the first one is annotated. If a batch has a document that cannot
         be annotated, only this one is given to spaCy's error handler.
         """
+        refuse_settings(self.name, settings)
         from elmo_tasks.predictors.json_lines_predictor import at_once  # Not earlier: it imports AllenNLP.
 
         for batch in at_once(self._rows(stream), itemgetter(1), batch_size):

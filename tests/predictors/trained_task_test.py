@@ -11,6 +11,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.nn.util import get_text_field_mask
 from joblib import Parallel, delayed
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.files.archives import unpack
@@ -139,6 +141,8 @@ class TestInputs:
             ("ner", [None], "got None"),
             ("ner", [["Ann", float("nan")]], r"got nan \(text 1\)"),
             ("ner", [{"sentence": "Ann"}], "got a table"),
+            ("ner", [Doc(Vocab(), ["Ann"])], r"got a Doc of spaCy: give doc\.text"),
+            ("ner", [[Doc(Vocab(), ["Ann"])[:1]]], r"got a Span of spaCy: give doc\.text"),
         ],
     )
     def test_other_inputs_are_errors(self, trained, task, given, message):
@@ -320,9 +324,15 @@ class TestOptions:
     def test_a_threshold_is_for_names(self, archive):
         with pytest.raises(ValueError, match="names for a threshold, got one of srl"):
             TrainedTask(archive("srl", "both", 3), threshold=0.5)
-        for threshold in (1.5, float("nan")):
-            with pytest.raises(ValueError, match="a threshold from 0 to 1, got"):
+        for threshold in (1.5, float("nan"), "high", None):
+            with pytest.raises(ValueError, match=f"a threshold from 0 to 1, got {threshold!r}"):
                 TrainedTask(archive("ner", "both", 3), threshold=threshold)
+
+    def test_a_threshold_may_be_a_string(self, archive, trained):
+        found = trained["ner"](TEXT)
+        lowest = min(name["probability"] for name in found)
+        assert TrainedTask(archive("ner", "both", 3), threshold=str(lowest / 2))(TEXT) == found
+        assert TrainedTask(archive("ner", "both", 3), threshold="1")(TEXT) == []
 
 
 def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):

@@ -234,6 +234,21 @@ class TestPipe:
             ((name, (doc,), message),) = bad
             assert (name, doc[1].text) == (nlp.pipe_names[0], "<S>") and "<S>" in message
 
+    @pytest.mark.parametrize("name", ["elmo_ner", "elmo"])
+    def test_settings_in_component_cfg_are_an_error(self, archives, name):
+        nlp = pipeline(archives, ["ner"])
+        nlp.add_pipe("elmo", config={"bilm": str(TINY_BILM)})
+        settings = {name: {"threshold": 0.5}}
+        expected = rf"config=\.\.\.\) for the settings of {name}, got threshold in component_cfg"
+        with pytest.raises(ValueError, match=expected):
+            nlp(TEXTS[0], component_cfg=settings)
+        with pytest.raises(ValueError, match=expected):
+            list(nlp.pipe(TEXTS, component_cfg=settings))
+        read: list[str] = []
+        texts = (read.append(text) or text for text in TEXTS)
+        docs = nlp.pipe(texts, component_cfg={"elmo_ner": {"batch_size": 1}, "elmo": {"batch_size": 2}})
+        assert next(docs).text == TEXTS[0] and len(read) == 2
+
     def test_components_can_be_switched_off(self, nlp):
         with nlp.select_pipes(enable=["elmo_sst"]):
             doc = nlp(TEXTS[0])
