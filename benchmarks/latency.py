@@ -73,7 +73,7 @@ class Doors:
 
             from elmo_tasks.serve import make_app
 
-            client = TestClient(make_app()).__enter__()
+            client = TestClient(make_app(), base_url="http://localhost").__enter__()
             return lambda name: client.post("/ner", json={"text": TEXT.format(name)}).raise_for_status()
         from elmo_tasks import TrainedTask
 

@@ -12,7 +12,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.arguments import add_device, add_trained_tasks, use_packages
+from elmo_tasks.arguments import (
+    LOCAL_HOSTS,
+    add_device,
+    add_trained_tasks,
+    at_least_one,
+    check_address,
+    port_number,
+    use_packages,
+)
 from elmo_tasks.shipped import TRAINING_CONFIGS
 from elmo_tasks.version import __version__
 
@@ -65,7 +73,22 @@ def _parser() -> argparse.ArgumentParser:
     default = "default: $ELMO_TASKS_SERVE, or the six in models/"
     service.add_argument("model", nargs="*", help=f"names of models, archives, or folders of runs ({default})")
     service.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0: all (default: 127.0.0.1)")
-    service.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+    service.add_argument("--port", type=port_number, default=8000, help="port to listen on (default: 8000)")
+    service.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name of the service, such as nlp.example.org or *.example.org "
+        "(default: $ELMO_TASKS_SERVE_HOSTS, or only localhost, or with --host any)",
+    )
+    service.add_argument(
+        "--timeout-keep-alive",
+        type=at_least_one,
+        default=5,
+        metavar="SECONDS",
+        help="until an idle connection is closed; longer than a reverse proxy keeps it (default: 5)",
+    )
     service.add_argument("--workers", type=int, default=1, help="processes, each with all models (default: 1)")
     add_device(service)
     add_trained_tasks(service)
@@ -88,17 +111,32 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("serve"):
         import uvicorn
     # Worker processes read them, too.
-    trust = "1" if arguments.trust else ""
-    given = {"_DEVICE": arguments.device, "_PRECISION": arguments.precision, "_THRESHOLD": arguments.threshold}
-    for name, value in {"": shlex.join(arguments.model), "_TRUST": trust, **given}.items():
+    given = {
+        "": shlex.join(arguments.model),
+        "_TRUST": "1" if arguments.trust else "",
+        "_DEVICE": arguments.device,
+        "_PRECISION": arguments.precision,
+        "_THRESHOLD": arguments.threshold,
+        "_HOSTS": " ".join(arguments.allowed_host or _allowed_hosts(arguments.host)),
+    }
+    for name, value in given.items():
         if value:
             os.environ[f"ELMO_TASKS_SERVE{name}"] = str(value)
     with needs("serve"):
         from elmo_tasks.serve import settings
     # Each process would stop at a wrong one, and be started again.
     settings()
-    options = {name: getattr(arguments, name) for name in ("host", "port", "workers")}
+    check_address(arguments.host, arguments.port)
+    names = ("host", "port", "workers", "timeout_keep_alive")
+    options = {name: getattr(arguments, name) for name in names}
     uvicorn.run("elmo_tasks.serve:make_app", factory=True, **options)
+
+
+def _allowed_hosts(host: str) -> list[str]:
+    """By default, other machines may reach the service by any name if it listens to them."""
+    if host in LOCAL_HOSTS or os.environ.get("ELMO_TASKS_SERVE_HOSTS"):
+        return []
+    return ["*"]
 
 
 def _download(arguments: argparse.Namespace) -> None:

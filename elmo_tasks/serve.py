@@ -8,10 +8,12 @@ import ctypes
 import gc
 import logging
 import os
+import re
 import shlex
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, nullcontext
+from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -23,6 +25,7 @@ from fastapi_offline import FastAPIOffline
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, Histogram, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from elmo_tasks.arguments import LOCAL_HOSTS
 from elmo_tasks.version import __version__
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ logger = logging.getLogger("uvicorn.error")
 
 MODELS = "ner srl coref squad snli sst"
 MAX_BYTES, MAX_TEXTS = 1_000_000, 64
+# Of an answer that explains a request: each unknown key is one.
+MAX_ERRORS = 5
 # The work for a text that is read as a whole ends only after it, and may grow with the square of its length.
 MAX_CHARACTERS, MAX_CHARACTERS_AS_A_WHOLE = 50_000, 20_000
 # Requests with more characters leave one thread to the others.
@@ -52,6 +57,8 @@ class Settings(NamedTuple):
     """Of `TrainedTask`."""
     threads: int
     seconds: float
+    hosts: list[str]
+    """The names of the service; `*` stands for any characters."""
 
 
 def settings() -> Settings:
@@ -65,7 +72,8 @@ def settings() -> Settings:
         "threshold": _number("ELMO_TASKS_SERVE_THRESHOLD", 0.0, at_least=0.0),
         "trusted": bool(os.environ.get("ELMO_TASKS_SERVE_TRUST")),
     }
-    return Settings(models, options, int(threads), seconds)
+    hosts = [*LOCAL_HOSTS, *(os.environ.get("ELMO_TASKS_SERVE_HOSTS") or "").lower().split()]
+    return Settings(models, options, int(threads), seconds, hosts)
 
 
 def _number(name: str, default: float, at_least: float) -> float:
@@ -170,6 +178,21 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
     logger.info("%r", task)
 
 
+def _foreign_host(request: Request, hosts: list[str]) -> Response | None:
+    """
+    The answer to a request for a different host. A web page can resolve its own name to this machine, and would be
+    allowed to read the answers. No page sends requests without a host, as HTTP/1.0 has them.
+    """
+    given = request.headers.get("host")
+    if given is None:
+        return None
+    name = re.sub(r":\d*$", "", given).strip("[]").lower()
+    if any(fnmatchcase(name, host) for host in hosts):
+        return None
+    expected = f"the host {' or '.join(hosts)} (ELMO_TASKS_SERVE_HOSTS)"
+    return JSONResponse({"detail": f"expected {expected}, got {given[:100]}"}, 421)
+
+
 def _early_answer(request: Request) -> Response | None:
     """The answer to a request with a body that is not read."""
     # The server itself stops reading at the announced length.
@@ -216,7 +239,9 @@ def make_app() -> FastAPI:
     @app.middleware("http")
     async def measure(request: Request, call_next: Any) -> Response:
         start = time.perf_counter()
-        early = _early_answer(request) if request.method == "POST" else None
+        early = _foreign_host(request, given.hosts)
+        if early is None and request.method == "POST":
+            early = _early_answer(request)
         response: Response = early or await call_next(request)
         path = getattr(request.scope.get("route"), "path", "other")
         SECONDS.labels(path, response.status_code).observe(time.perf_counter() - start)
@@ -256,7 +281,11 @@ def _add_errors(app: FastAPI, work: _Work, names: list[str]) -> None:
     @app.exception_handler(RequestValidationError)
     async def explain(request: Request, error: RequestValidationError) -> Response:
         # Without the rejected text, which may be long, and may not be valid in UTF-8.
-        errors = [{key: each[key] for key in ("loc", "msg", "type")} for each in error.errors()]
+        errors: list[dict[str, Any]] = []
+        for one in error.errors()[:MAX_ERRORS]:
+            # An unknown key may be as long as the body.
+            place = [part[:100] if isinstance(part, str) else part for part in one["loc"]]
+            errors.append({"loc": place, "msg": one["msg"], "type": one["type"]})
         return JSONResponse({"detail": errors}, 422)
 
     @app.exception_handler(400)

@@ -68,7 +68,7 @@ def test_http(folder, monkeypatch):
     testclient = pytest.importorskip("fastapi.testclient")
     serve = pytest.importorskip("elmo_tasks.serve")
     monkeypatch.setenv("ELMO_TASKS_SERVE", "run")
-    with testclient.TestClient(serve.make_app()) as client:
+    with testclient.TestClient(serve.make_app(), base_url="http://localhost") as client:
         answers = [client.post("/run", json={"text": TEXT}).json()]
         answers += client.post("/run/batch", json={"inputs": [{"text": TEXT}]}).json()
     assert [relations_in(result) for result in answers] == [EXPECTED] * 2

@@ -26,6 +26,7 @@ for package in ("fastapi_offline", "httpx", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
 
 JSON = {"Content-Type": "application/json"}
+URL = "http://127.0.0.1:8000"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def app(models) -> Any:
 def client(app) -> Any:
     from starlette.testclient import TestClient
 
-    with TestClient(app) as client:
+    with TestClient(app, base_url=URL) as client:
         yield client
 
 
@@ -92,6 +93,48 @@ class TestAnswers:
     def test_a_bad_request_is_explained(self, client, path, headers, body, status, detail):
         answer = client.post(path, headers=headers, content=body)
         assert answer.status_code == status and detail in answer.text
+
+    def test_many_unknown_keys_have_a_short_answer(self, client):
+        answer = client.post("/srl", json={"text": "Ann"} | {f"{number}": 1 for number in range(60_000)})
+        assert answer.status_code == 422 and answer.json()["detail"][0]["loc"] == ["body", "0"]
+        answers = [answer, client.post("/srl", json={"a" * 900_000: 1})]
+        assert all("Extra inputs are not permitted" in answer.text for answer in answers)
+        assert all(len(answer.content) < 1000 for answer in answers)
+
+
+class TestHosts:
+    @pytest.mark.parametrize("path", ["/health", "/metrics", "/docs", "/srl"])
+    @pytest.mark.parametrize(
+        "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost@evil.example", "[", ""]
+    )
+    def test_a_foreign_host_is_refused(self, client, path, host):
+        answer = client.request("POST" if path == "/srl" else "GET", path, headers={"Host": host})
+        assert answer.status_code == 421
+        expected = "expected the host 127.0.0.1 or localhost or ::1 (ELMO_TASKS_SERVE_HOSTS), got"
+        assert answer.json() == {"detail": f"{expected} {host}"}
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "LOCALHOST:81", "[::1]:8000", "[::1]"])
+    def test_the_names_of_this_machine_are_known(self, client, host):
+        assert client.get("/health", headers={"Host": host}).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("hosts", "known", "foreign"),
+        [
+            ("nlp.example.org  other", ["nlp.example.org", "OTHER:80", "localhost"], ["example.org", "x.other"]),
+            ("*.Example.org", ["nlp.example.org:8000"], ["example.org", "nlp.example.org.evil.example"]),
+            ("*", ["evil.example"], []),
+        ],
+    )
+    def test_a_setting_names_further_hosts(self, monkeypatch, hosts, known, foreign):
+        from starlette.testclient import TestClient
+
+        from elmo_tasks.serve import make_app
+
+        monkeypatch.setenv("ELMO_TASKS_SERVE_HOSTS", hosts)
+        monkeypatch.setattr("elmo_tasks.predictors.TrainedTask.by_name", lambda models, **options: {})
+        client = TestClient(make_app(), base_url=URL)
+        found = {host: client.get("/health", headers={"Host": host}).status_code for host in [*known, *foreign]}
+        assert found == dict.fromkeys(known, 200) | dict.fromkeys(foreign, 421)
 
 
 class TestPages:
@@ -166,7 +209,7 @@ class TestTheEndOfWork:
         monkeypatch.setenv("ELMO_TASKS_SERVE_SECONDS", "0.01")
         app = make_app()
         batches.clear()
-        answer = TestClient(app).post("/snli/batch", content=self.BODY, headers=JSON)
+        answer = TestClient(app, base_url=URL).post("/snli/batch", content=self.BODY, headers=JSON)
         assert answer.status_code == 503 and "0.01 seconds" in answer.text and len(batches) <= 1
 
 
@@ -175,16 +218,59 @@ class TestCommand:
         monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
         monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", "")
         monkeypatch.setenv("ELMO_TASKS_SERVE_TRUST", "")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_HOSTS", "")
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "mine")
         started = []
         monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append((app, options)))
-        options = ["--include-package", "questions", "--workers", "2", "--device", "cpu"]
+        options = ["--include-package", "questions", "--workers", "2", "--device", "cpu", "--port", "0"]
+        options += ["--timeout-keep-alive", "70"]
         assert main(["serve", "my models/ner", "srl", *options]) == 0
-        assert started == [
-            ("elmo_tasks.serve:make_app", {"factory": True, "host": "127.0.0.1", "port": 8000, "workers": 2})
-        ]
+        expected = {"factory": True, "host": "127.0.0.1", "port": 0, "workers": 2, "timeout_keep_alive": 70}
+        assert started == [("elmo_tasks.serve:make_app", expected)]
         assert shlex.split(os.environ["ELMO_TASKS_SERVE"]) == ["my models/ner", "srl"]
         assert (os.environ["ELMO_TASKS_PACKAGES"], os.environ["ELMO_TASKS_SERVE_DEVICE"]) == ("mine,questions", "cpu")
+
+    @pytest.mark.parametrize(
+        ("given", "options", "expected"),
+        [
+            ("", [], ""),
+            ("", ["--host", "0.0.0.0"], "*"),
+            ("nlp.example", ["--host", "0.0.0.0"], "nlp.example"),
+            ("nlp.example", ["--allowed-host", "a.example", "--allowed-host", "b"], "a.example b"),
+        ],
+    )
+    def test_it_knows_its_hosts(self, monkeypatch, given, options, expected):
+        monkeypatch.setattr("uvicorn.run", lambda *args, **options: None)
+        monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_HOSTS", given)
+        assert main(["serve", "--port", "0", *options]) == 0
+        assert os.environ["ELMO_TASKS_SERVE_HOSTS"] == expected
+
+    @pytest.mark.parametrize("door", ["serve", "elmo-demo"])
+    def test_a_port_in_use_is_known_before_models_are_loaded(self, monkeypatch, capsys, command, door):
+        monkeypatch.setattr("uvicorn.run", lambda *args, **options: pytest.fail("started"))
+        monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
+        if door == "elmo-demo":
+            pytest.importorskip("gradio")
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            number = str(other.getsockname()[1])
+            expected = f"cannot listen on 127.0.0.1, port {number}: address already in use"
+            if door == "serve":
+                assert main(["serve", "no_model", "--port", number]) == 1
+                assert capsys.readouterr().err.startswith(f"error: {expected}")
+            else:
+                with pytest.raises(ValueError, match=expected):
+                    command("elmo-demo", "no_model", "--port", number)
+
+    @pytest.mark.parametrize("door", ["serve", "elmo-demo"])
+    @pytest.mark.parametrize("number", ["99999", "-1", "http"])
+    def test_a_wrong_port_is_one_sentence(self, capsys, command, door, number):
+        run = main if door == "serve" else lambda words: command(*words)
+        with pytest.raises(SystemExit):
+            run([door, f"--port={number}"])
+        assert capsys.readouterr().err.endswith(f"argument --port: expected a port from 0 to 65535, got {number}\n")
 
     @pytest.mark.parametrize(
         ("name", "value"),

@@ -10,7 +10,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from allennlp_today.archives import add_trust, is_trusted
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
-from elmo_tasks.arguments import add_device, add_precision
+from elmo_tasks.arguments import add_device, add_precision, check_address, port_number
 from elmo_tasks.configs import config_variables
 from elmo_tasks.extras import needs
 from elmo_tasks.shipped import FIXTURES, MODELS
@@ -35,7 +35,7 @@ class ShowDemo(Subcommand):
         sub.add_argument("--glove", type=Path, help="file of GloVe vectors (default: the included English ones)")
         sub.add_argument("--language", default="en", help="spaCy's code, for splitting text into words")
         sub.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        sub.add_argument("--port", type=int, default=7860, help="port to listen on")
+        sub.add_argument("--port", type=port_number, default=7860, help="port to listen on")
         add_device(sub)
         add_trust(sub)
         add_precision(sub)
@@ -53,6 +53,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         from elmo_tasks.demo.tasks import TaskArchive
         from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index
 
+    check_address(arguments.host, arguments.port)
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     language = arguments.language
     rules = _RULES.get(language, language)

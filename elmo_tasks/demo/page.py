@@ -14,6 +14,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
+from elmo_tasks.arguments import LOCAL_HOSTS
 from elmo_tasks.demo.tasks import TaskArchive
 from elmo_tasks.demo.words import Words
 
@@ -120,9 +121,9 @@ def _on(button: gradio.Button, function: Callable[..., Any], inputs: list[Any], 
 def serve(page: gradio.Blocks, host: str = "127.0.0.1", port: int = 7860, *, blocks: bool = True) -> None:
     """Serves the page until the process is interrupted."""
     middleware = [Middleware(BaseHTTPMiddleware, dispatch=_with_policy)]
-    if host in ("127.0.0.1", "localhost"):
+    if host in LOCAL_HOSTS:
         # Prevents other sites from resolving their names to this machine to read the answers.
-        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]))
+        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS))
     page.launch(
         server_name=host,
         server_port=port,
