@@ -41,11 +41,26 @@ def set_groups(doc: Doc, attribute: str, prefix: str, groups: Sequence[tuple[Any
         owner._.set(attribute, [(start - first, end - first, label) for start, end, label in absolute])
 
 
-def groups_in(doc: Doc, attribute: str, label: str = "") -> Iterator[tuple[Span, list[Span]]]:
-    """The heads, with a label, and the spans that a document has in an attribute, in the order of the text."""
+def groups_in(
+    part: Doc | Span, attribute: str, label: str = "", *, by_head: bool = True
+) -> Iterator[tuple[Span, list[Span]]]:
+    """
+    The heads, with a label, and the spans that a document has in an attribute, in the order of the text. For a `Span`,
+    only groups with their head in it, or if `by_head` is false, with any of their spans in it.
+    """
+    doc = part.doc
     user_data: dict[Any, Any] = doc.user_data
     for start, end in sorted(key[2:] for key in user_data if key[1:2] == (attribute,)):
-        yield tokens_at(doc, start, end, label), _spans(doc, start, user_data["._.", attribute, start, end])
+        places = user_data["._.", attribute, start, end]
+        offsets = [(start, end)]
+        if not by_head:
+            offsets = [(start + first, start + last) for first, last, _ in places]
+        if isinstance(part, Doc) or _any_in(offsets, part.start_char, part.end_char):
+            yield tokens_at(doc, start, end, label), _spans(doc, start, places)
+
+
+def _any_in(offsets: Sequence[tuple[int, int]], first: int, last: int) -> bool:
+    return any(first <= start and end <= last for start, end in offsets)
 
 
 def tokens_at(doc: Doc, start: int, end: int, label: str = "") -> Span:

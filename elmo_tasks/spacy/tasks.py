@@ -229,12 +229,14 @@ class CorefComponent(_OfKind):
     reads, sets = "elmo_coref", "doc._.resolved"
 
 
-def _predicates(doc: Doc) -> list[Predicate]:
-    return [Predicate(verb, roles) for verb, roles in groups_in(doc, Roles.attribute, "V")]
+def _predicates(part: Doc | Span) -> list[Predicate]:
+    """The predicates of a document, or those with their verb in a part of it."""
+    return [Predicate(verb, roles) for verb, roles in groups_in(part, Roles.attribute, "V")]
 
 
-def _chains(doc: Doc) -> list[list[Span]]:
-    return [mentions for _, mentions in groups_in(doc, Chains.attribute)]
+def _chains(part: Doc | Span) -> list[list[Span]]:
+    """The chains of a document, or those with a mention in a part of it, with all of their mentions."""
+    return [mentions for _, mentions in groups_in(part, Chains.attribute, by_head=False)]
 
 
 _EXTENSIONS: tuple[tuple[Any, str, dict[str, Any]], ...] = (
@@ -243,6 +245,8 @@ _EXTENSIONS: tuple[tuple[Any, str, dict[str, Any]], ...] = (
     (Span, Chains.attribute, {"default": None}),
     (Doc, "predicates", {"getter": _predicates}),
     (Doc, "chains", {"getter": _chains}),
+    (Span, "predicates", {"getter": _predicates}),
+    (Span, "chains", {"getter": _chains}),
     (Doc, "resolved", {"default": None}),
     (Doc, "results", {"default": {}}),
 )

@@ -110,6 +110,22 @@ class TestAnnotations:
         assert {predicate.verb.label_ for predicate in doc._.predicates} == {"V"}
         assert not doc.has_annotation("SENT_START")
 
+    def test_a_part_of_a_document_has_its_own(self, archives):
+        nlp = pipeline(archives, ["srl", "coref"])
+        nlp.add_pipe("sentencizer", first=True)
+        doc = nlp(TEXTS[0])
+        assert len(doc._.predicates) > 1 and doc._.chains
+        for part in (*doc.sents, doc[:], doc[2:5], doc[0:0]):
+            verbs = [each for each in doc._.predicates if part.start <= each.verb.start < part.end]
+            assert part._.predicates == verbs
+            assert part._.chains == [
+                chain
+                for chain in doc._.chains
+                if any(part.start <= mention.start and mention.end <= part.end for mention in chain)
+            ]
+        first, second = (sentence._.predicates for sentence in doc.sents)
+        assert [*first, *second] == doc._.predicates and first and second
+
     def test_sentences_of_the_document_are_used(self, archives):
         nlp = pipeline(archives, ["ner"])
         words = ["Ann", "met", "Bob", "in", "Rome", ".", "He", "was", "tired", "."]
