@@ -408,6 +408,9 @@ def check_labels(labels: Iterable[str], model: object) -> None:
 _ENTITY = """<mark class="entity" style="background: {bg}; padding: 0.45em 0.6em; margin: 0 0.25em; line-height: 1;
 border-radius: 0.35em;">{text}<span style="font-size: 0.8em; font-weight: bold; margin-left: 0.5rem;">{label}
 {probability}</span></mark>"""
+# In the word where a span begins, so the word is as wide as the label under it.
+_SPACE_FOR_LABEL = """<span style="display: block; visibility: hidden; height: 0; contain: layout;
+padding: 0 7px; font-size: 0.6em; white-space: nowrap;">{label}</span>"""
 _COLORS = ("#7aecec", "#ffd966", "#bfeeb7", "#feca74", "#c887fb", "#e4e7d2", "#ff9561", "#aa9cfc")
 
 
@@ -426,6 +429,7 @@ def _marked(text: str, spans: Iterable[Any]) -> str:
 def _lines(text: str, lines: list[list[Any]], language: str) -> str:
     """A text for each line of spans under it."""
     from spacy import displacy
+    from spacy.displacy.templates import TPL_SPAN, TPL_SPAN_SLICE, TPL_SPAN_START
 
     from elmo_tasks.text import located_words
 
@@ -440,7 +444,9 @@ def _lines(text: str, lines: list[list[Any]], language: str) -> str:
             labels.add(label)
         drawn.append({"text": text, "spans": placed, "tokens": tokens})
     colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(sorted(labels))}
-    return displacy.render(drawn, style="span", manual=True, jupyter=False, options={"colors": colors})
+    template = {"span": TPL_SPAN, "slice": TPL_SPAN_SLICE, "start": TPL_SPAN_START + _SPACE_FOR_LABEL}
+    options = {"colors": colors, "template": template}
+    return displacy.render(drawn, style="span", manual=True, jupyter=False, options=options)
 
 
 def _bar(label: str, share: float) -> str:

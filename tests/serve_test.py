@@ -261,7 +261,7 @@ class TestCommand:
                 assert main(["serve", "no_model", "--port", number]) == 1
                 assert capsys.readouterr().err.startswith(f"error: {expected}")
             else:
-                with pytest.raises(ValueError, match=expected):
+                with pytest.raises(SystemExit, match=expected):
                     command("elmo-demo", "no_model", "--port", number)
 
     @pytest.mark.parametrize("door", ["serve", "elmo-demo"])

@@ -2,10 +2,8 @@
 
 import json
 import re
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -13,43 +11,12 @@ from urllib.request import ProxyHandler, Request, build_opener
 import numpy as np
 import pytest
 
-from elmo_tasks.analysis import StaticVectors
-from elmo_tasks.vectors.elmo import Elmo
+from tests.demo.conftest import TEXT
 
 pytest.importorskip("gradio")
-
-from elmo_tasks.demo.page import make_page, serve
-from elmo_tasks.demo.tasks import TaskArchive
-from elmo_tasks.demo.words import Words, shipped_index
-
 pytestmark = pytest.mark.slow
 
-TEXT = "They play football .\nThe play opens ."
 open_url = build_opener(ProxyHandler({})).open
-
-
-@pytest.fixture(scope="module")
-def words(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> Words:
-    folder = tmp_path_factory.mktemp("words")
-    (folder / "vectors.txt").write_text("play 1 0\ngame 1 1\nfilm 0 1\n")
-    return Words(elmo, str.split, shipped_index(elmo, folder / "index"), StaticVectors(folder / "vectors.txt"))
-
-
-@pytest.fixture(scope="module")
-def archives(archive: Callable[..., Path]) -> list[TaskArchive]:
-    paths = [archive("ner"), archive("ner", "both", 1), *map(archive, ("srl", "snli", "sst", "squad", "coref"))]
-    return [TaskArchive(path, "en") for path in paths]
-
-
-@pytest.fixture(scope="module")
-def url(words: Words, archives: list[TaskArchive]) -> Iterator[str]:
-    page = make_page(words, [[TEXT, "play"]], archives)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    serve(page, port=port, blocks=False)
-    yield f"http://127.0.0.1:{port}/"
-    page.close()
 
 
 @pytest.fixture
