@@ -50,7 +50,11 @@ def groups_in(
     """
     doc = part.doc
     user_data: dict[Any, Any] = doc.user_data
+    n_characters = doc[-1].idx + len(doc[-1]) if len(doc) else 0
     for start, end in sorted(key[2:] for key in user_data if key[1:2] == (attribute,)):
+        # `Span.as_doc(copy_user_data=True)` also copies what is outside the span.
+        if start < 0 or end > n_characters:
+            continue
         places = user_data["._.", attribute, start, end]
         offsets = [(start, end)]
         if not by_head:

@@ -126,6 +126,18 @@ class TestAnnotations:
         first, second = (sentence._.predicates for sentence in doc.sents)
         assert [*first, *second] == doc._.predicates and first and second
 
+    def test_a_part_that_becomes_a_document_keeps_what_is_in_it(self, archives):
+        nlp = pipeline(archives, ["srl", "coref"])
+        nlp.add_pipe("sentencizer", first=True)
+        doc = nlp(TEXTS[0])
+        for sentence in doc.sents:
+            copied = sentence.as_doc(copy_user_data=True)
+            assert str(copied._.predicates) == str(sentence._.predicates) != "[]"
+            inside = [each for each in doc._.chains if sentence.start <= each[0].start < sentence.end]
+            assert len(copied._.chains) == len(inside)
+            for chain, whole in zip(copied._.chains, inside, strict=True):
+                assert str(chain) == str([each for each in whole if each.end <= sentence.end])
+
     def test_sentences_of_the_document_are_used(self, archives):
         nlp = pipeline(archives, ["ner"])
         words = ["Ann", "met", "Bob", "in", "Rome", ".", "He", "was", "tired", "."]
