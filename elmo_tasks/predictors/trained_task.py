@@ -118,6 +118,10 @@ class TrainedTask:
             if "registered" in str(error):
                 error.message += f" For your own classes, set {PACKAGES} (--include-package) to their package."
             raise
+        for parameter_name, parameter in archive.model.named_parameters():
+            # Of a training that went wrong: a label would be the first one, or any.
+            if parameter.isnan().any():
+                raise ValueError(f"expected numbers as weights, got NaN in {parameter_name}: {self.path}")
         # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.
         archive.model.float()
         name = archive.model.default_predictor

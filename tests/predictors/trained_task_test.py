@@ -328,6 +328,15 @@ class TestOptions:
             with pytest.raises(ValueError, match=f"a threshold from 0 to 1, got {threshold!r}"):
                 TrainedTask(archive("ner", "both", 3), threshold=threshold)
 
+    def test_weights_are_numbers(self, archive, tmp_path):
+        TrainedTask(archive("sst")).save(tmp_path / "sst")
+        weights = torch.load(tmp_path / "sst" / "weights.th")
+        name = list(weights)[-1]
+        weights[name].view(-1)[-1] = float("nan")
+        torch.save(weights, tmp_path / "sst" / "weights.th")
+        with pytest.raises(ValueError, match=f"expected numbers as weights, got NaN in {re.escape(name)}: .*sst"):
+            TrainedTask(tmp_path / "sst")
+
     def test_a_threshold_may_be_a_string(self, archive, trained):
         found = trained["ner"](TEXT)
         lowest = min(name["probability"] for name in found)
