@@ -23,7 +23,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse
 from fastapi_offline import FastAPIOffline
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, Histogram, generate_latest
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from elmo_tasks.arguments import LOCAL_HOSTS
 from elmo_tasks.version import __version__
@@ -147,7 +147,8 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
     if task.kind.has_threshold:
         fields["threshold"] = float, Field(0.0, ge=0.0, le=1.0)
     one: Any = create_model(f"{name}_input", __config__=config, **fields)
-    many: Any = create_model(f"{name}_inputs", __base__=BaseModel, inputs=(list[one], Field(max_length=MAX_TEXTS)))
+    inputs = list[one], Field(max_length=MAX_TEXTS)
+    many: Any = create_model(f"{name}_inputs", __config__=ConfigDict(extra="forbid"), inputs=inputs)
 
     def texts_of(inputs: list[Any]) -> list[tuple[str, ...]]:
         return [tuple(getattr(each, key) for key in keys) for each in inputs]

@@ -88,6 +88,7 @@ class TestAnswers:
             ("/srl", JSON, b'{"text": "\\ud83d"}', 422, "text"),
             ("/srl", JSON, b'{"sentence": "Ann"}', 422, "sentence"),
             ("/srl/batch", JSON, json.dumps({"inputs": [{"text": "Ann"}] * 65}).encode(), 422, "64"),
+            ("/srl/batch", JSON, b'{"inputs": [], "threshold": 0.5}', 422, "threshold"),
         ],
     )
     def test_a_bad_request_is_explained(self, client, path, headers, body, status, detail):
