@@ -365,6 +365,9 @@ def _listed(texts: Iterable[Any]) -> Iterable[Any]:
     """The texts, or the only one. A table would be read as the names of its columns."""
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
         raise ValueError("expected a list of texts, got a table: give one of its columns, as table['text']")
+    if getattr(texts, "shape", ())[1:] == (1,):
+        # A column of an array, which would be read as sentences of one word.
+        texts = np.asarray(texts)[:, 0]
     return [texts] if isinstance(texts, str) or is_doc(texts) else texts
 
 

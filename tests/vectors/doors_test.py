@@ -112,6 +112,15 @@ class TestDocs:
         np.testing.assert_allclose(found, np.concatenate(elmo.embed(sentences)), rtol=0, atol=1e-6)
 
 
+def test_a_column_of_an_array_is_a_list_of_texts(elmo):
+    texts = ["The bank is open.", "Go."]
+    expected = elmo.embed(texts)
+    for column in (np.array(texts)[:, None], np.array(texts, dtype=object)[:, None]):
+        assert all(map(np.array_equal, elmo.embed(column), expected))
+        pooled = ElmoVectorizer(BILM).transform(column)
+        np.testing.assert_allclose(pooled, [array.mean(0) for array in expected], rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("mark", ["<pad>", "[PAD]", "</s>"])
 def test_padding_gives_a_warning(elmo, mark):
     embedder = ElmoEmbedder(*bilm_files(TINY_BILM))
