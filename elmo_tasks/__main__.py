@@ -1,4 +1,4 @@
-"""`python -m elmo_tasks`: jobs, a service, downloads and configs. Most need AllenNLP, but not `embed`."""
+"""`python -m elmo_tasks`: jobs, a service, downloads, configs. Only `embed` needs no AllenNLP."""
 
 import argparse
 import logging

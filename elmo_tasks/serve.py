@@ -181,8 +181,9 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
 
 def _foreign_host(request: Request, hosts: list[str]) -> Response | None:
     """
-    The answer to a request for a different host. A web page can resolve its own name to this machine, and would be
-    allowed to read the answers. No page sends requests without a host, as HTTP/1.0 has them.
+    The answer to a request for a different host. A web page can resolve its own name to this
+    machine, and would be allowed to read the answers. No page sends requests without a host, as
+    HTTP/1.0 has them.
     """
     given = request.headers.get("host")
     if given is None:

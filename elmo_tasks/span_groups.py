@@ -45,8 +45,9 @@ def groups_in(
     part: Doc | Span, attribute: str, label: str = "", *, by_head: bool = True
 ) -> Iterator[tuple[Span, list[Span]]]:
     """
-    The heads, with a label, and the spans that a document has in an attribute, in the order of the text. For a `Span`,
-    only groups with their head in it, or if `by_head` is false, with any of their spans in it.
+    The heads, with a label, and the spans that a document has in an attribute, in the order of the
+    text. For a `Span`, only groups with their head in it, or if `by_head` is false, with any of
+    their spans in it.
     """
     doc = part.doc
     user_data: dict[Any, Any] = doc.user_data

@@ -19,8 +19,8 @@ _NAMES = ("coref", "ner", "pos", "snli", "squad", "srl", "sst")
 def trained_model(model: str | PathLike[str]) -> Path:
     """
     The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the
-    checkout (`ner` or `models/ner`), a path, an address, or `org/name` or `org/name@revision` on the
-    Hugging Face hub.
+    checkout (`ner` or `models/ner`), a path, an address, or `org/name` or `org/name@revision` on
+    the Hugging Face hub.
     """
     name = os.fspath(model)
     if (path := local_model(name)) is not None:

@@ -181,7 +181,7 @@ def make_environment(folder: Path) -> None:
 
 
 def test_messages_lead_from_a_wheel_to_roles(tmp_path):
-    """The commands in the messages are run as they are, and the model is downloaded, until the program succeeds."""
+    """The commands in the messages are run, and the model is downloaded, until it works."""
     release, environment = tmp_path / "release", tmp_path / "environment"
     (tmp_path / "work").mkdir()
     make_release(release, tmp_path / "work")

@@ -280,7 +280,7 @@ class TrainedTask:
 
     @property
     def name(self) -> str:
-        """The name of the model's folder or archive: a key of `annotate`, and a path of the service."""
+        """The name of its folder or archive: a key of `annotate`, and a path of the service."""
         return name_of(self.path)
 
     @classmethod

@@ -84,7 +84,8 @@ class ElmoComponent(PipelineBilm, Pipe):
     def pipe(self, stream: Iterable[Doc], *, batch_size: int | None = None, **settings: Any) -> Iterator[Doc]:
         """
         Embeds documents as they come. Their sentences are batched by length. Up to eight batches of
-        `batch_tokens`, and at most `batch_size` documents, are read before the first one is embedded.
+        `batch_tokens`, and at most `batch_size` documents, are read before the first one is
+        embedded.
         """
         refuse_settings(self.name, settings)
         embed = partial(self.elmo.share().embed_iter, **self._options)

@@ -235,7 +235,7 @@ def _predicates(part: Doc | Span) -> list[Predicate]:
 
 
 def _chains(part: Doc | Span) -> list[list[Span]]:
-    """The chains of a document, or those with a mention in a part of it, with all of their mentions."""
+    """The chains of a document, or all of those that have a mention in a part of it."""
     return [mentions for _, mentions in groups_in(part, Chains.attribute, by_head=False)]
 
 

@@ -97,9 +97,10 @@ def embed_groups(
     batch_size: int | None = None,
 ) -> Iterator[tuple[_Key, np.ndarray]]:
     """
-    Yields the key of each group of sentences, and the vectors of all words in the group, of shape `(n_words, dim)`, or
-    `(n_layers, n_words, dim)` with `layers="all"`. A group may be empty. `embed` is `Elmo.embed_iter`. No more than
-    `batch_size` groups are read before the vectors of the first one.
+    Yields the key of each group of sentences, and the vectors of all words in the group, of shape
+    `(n_words, dim)`, or `(n_layers, n_words, dim)` with `layers="all"`. A group may be empty.
+    `embed` is `Elmo.embed_iter`. No more than `batch_size` groups are read before the vectors of
+    the first one.
     """
     if not batch_size:
         yield from _embed_together(embed, groups)

@@ -198,9 +198,9 @@ class Elmo:
         # Parameters
 
         sentences
-            Sentences as lists of words, which are used unchanged, or as strings, which the tokenizer splits
-            into words. A string is one sentence, and so is a `Doc` or a `Span` of spaCy: its words are its
-            tokens in NFC, without white space.
+            Sentences as lists of words, which are used unchanged, or as strings, which the
+            tokenizer splits into words. A string is one sentence, and so is a `Doc` or a `Span` of
+            spaCy: its words are its tokens in NFC, without white space.
         layers
             `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the
             layers apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
@@ -246,8 +246,9 @@ class Elmo:
         # Parameters
 
         documents
-            Each is a text, which is split into words by the tokenizer and into sentences by spaCy's rule for
-            their ends; or a list of sentences; or a `Doc` of spaCy with its own tokens and sentences.
+            Each is a text, which is split into words by the tokenizer and into sentences by spaCy's
+            rule for their ends; or a list of sentences; or a `Doc` of spaCy with its own tokens and
+            sentences.
         whole
             Whether the biLM reads a document as one sequence, without boundaries between its sentences.
             Memory grows with the length of the document. The public biLMs were trained on running text,

@@ -32,10 +32,12 @@ TABS = {
     "Coreference": ["Text"],
 }
 # Elements of displaCy with a label of a span: the text, the left edge, and the right one.
-LABELS = """[...document.querySelectorAll("span")].filter(span => span.style.zIndex == 10).map(span => {
-    const box = span.getBoundingClientRect();
-    return [span.innerText.trim(), box.left, box.right, box.top];
-})"""
+LABELS = """[...document.querySelectorAll("span")]
+    .filter(span => span.style.zIndex == 10)
+    .map(span => {
+        const box = span.getBoundingClientRect();
+        return [span.innerText.trim(), box.left, box.right, box.top];
+    })"""
 
 
 @pytest.fixture(scope="module")

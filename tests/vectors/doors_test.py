@@ -81,7 +81,7 @@ def test_a_list_of_words_is_used_as_it_is(elmo):
 
 
 class TestDocs:
-    """Documents of spaCy, with two white-space tokens, a decomposed letter and sentences of their own."""
+    """Documents of spaCy, with tokens of white space, a decomposed letter and own sentences."""
 
     TOKENS = ("Cafe\u0301s", "  ", "are", "open", ".", "\n", "Go", "in")
     STARTS = (True, False, False, True, False, False, True, False)
