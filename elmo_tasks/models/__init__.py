@@ -1,6 +1,6 @@
 """The models, one for each task."""
 
-from elmo_tasks.models.bilm_language_model import BilmLanguageModel, DistilledLanguageModel
+from elmo_tasks.models.bilm_language_model import BilmLanguageModel
 from elmo_tasks.models.coref import CorefResolver
 from elmo_tasks.models.ner import NerTagger
 from elmo_tasks.models.pos import PosClassifier
@@ -9,5 +9,5 @@ from elmo_tasks.models.squad import SquadModel
 from elmo_tasks.models.srl import SemanticRoleLabeler
 from elmo_tasks.models.sst import BiattentiveClassifier
 
-__all__ = ["BiattentiveClassifier", "BilmLanguageModel", "CorefResolver", "DistilledLanguageModel"]
+__all__ = ["BiattentiveClassifier", "BilmLanguageModel", "CorefResolver"]
 __all__ += ["Esim", "NerTagger", "PosClassifier", "SemanticRoleLabeler", "SquadModel"]
