@@ -30,6 +30,7 @@ def install() -> None:
         errors,
         hugging_face,
         placeholders,
+        recovery,
         startup,
         third_party,
         training,

@@ -1,0 +1,185 @@
+"""Trainings that are recovered with other data, settings or files than they had."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.models.simple_tagger import SimpleTagger
+
+pytestmark = pytest.mark.usefixtures("logging_as_before")
+
+TRAIN = [
+    "Ann###N sings###V",
+    "Ben###N reads###V books###N",
+    "books###N sing###V",
+    "we###P read###V",
+]
+DEV = ["Ann###N reads###V books###N", "you###P read###V"]
+
+
+@Model.register("tagger_with_a_special_token")
+class TaggerWithASpecialToken(SimpleTagger):
+    """Adds an entry to its vocabulary, as models that copy words do."""
+
+    def __init__(self, vocab: Vocabulary, **kwargs: Any) -> None:
+        vocab.add_token_to_namespace("@copy@", "tokens")
+        super().__init__(vocab, **kwargs)
+
+
+class Run:
+    """The files, the config and the folder of a training."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "run"
+        self.train, self.dev = folder / "train.tsv", folder / "dev.tsv"
+        self.write(self.train, TRAIN)
+        self.write(self.dev, DEV)
+        embedders = {"tokens": {"type": "embedding", "embedding_dim": 4}}
+        self.config: dict[str, Any] = {
+            "dataset_reader": {"type": "sequence_tagging"},
+            "train_data_path": str(self.train),
+            "validation_data_path": str(self.dev),
+            "model": {
+                "type": "simple_tagger",
+                "text_field_embedder": {"token_embedders": embedders},
+                "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 4},
+            },
+            "data_loader": {"batch_size": 2},
+            # Nothing is learned, so the loss changes only with the weights of other words.
+            "trainer": {"num_epochs": 1, "optimizer": {"type": "sgd", "lr": 0.0}},
+        }
+
+    def write(self, path: Path, lines: list[str]) -> None:
+        path.write_text("\n".join(lines) + "\n")
+
+    def start(self) -> dict[str, Any]:
+        return self._train(recover=False)
+
+    def recover(self, **trainer: Any) -> dict[str, Any]:
+        """Continues with one more epoch, and other settings of the trainer."""
+        self.config["trainer"] |= {
+            "num_epochs": self.config["trainer"]["num_epochs"] + 1,
+            **trainer,
+        }
+        (self.folder / "config.json").write_text(json.dumps(self.config))
+        return self._train(recover=True)
+
+    def _train(self, *, recover: bool) -> dict[str, Any]:
+        params = Params(json.loads(json.dumps(self.config)))
+        train_model(params, str(self.folder), recover=recover, return_model=False)
+        return json.loads((self.folder / "metrics.json").read_text())
+
+    def vocabulary(self) -> dict[str, str]:
+        files = (self.folder / "vocabulary").glob("*.txt")
+        return {file.name: file.read_text() for file in files}
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    return Run(tmp_path)
+
+
+class TestVocabulary:
+    @pytest.mark.parametrize("model", ["simple_tagger", "tagger_with_a_special_token"])
+    def test_words_keep_their_weights_if_lines_are_in_a_different_order(self, run, model):
+        run.config["model"]["type"] = model
+        loss = run.start()["validation_loss"]
+        vocabulary = run.vocabulary()
+        run.write(run.train, TRAIN[::-1])
+        run.write(run.dev, DEV[::-1])
+        metrics = run.recover()
+        assert (metrics["epoch"], metrics["validation_loss"]) == (1, pytest.approx(loss, rel=1e-5))
+        assert run.vocabulary() == vocabulary
+
+    @pytest.mark.parametrize(
+        ("file", "lines", "found"),
+        [
+            ("train", [*TRAIN, "owls###N sing###V"], "tokens: 1 new, such as 'owls'"),
+            ("dev", [*DEV, "owls###N sing###V"], "tokens: 1 new, such as 'owls'"),
+            ("dev", [*DEV, "Ann###X"], "labels: 1 new, such as 'X'"),
+            ("dev", DEV[:1], "tokens: 1 missing, such as 'you'"),
+            ("train", ["Ann###N sings###V", *TRAIN[2:]], "tokens: 1 missing, such as 'ben'"),
+        ],
+    )
+    def test_different_words_are_an_error_that_changes_nothing(self, run, file, lines, found):
+        indexer = {"type": "single_id", "lowercase_tokens": True}
+        run.config["dataset_reader"]["token_indexers"] = {"tokens": indexer}
+        run.start()
+        files = [*run.folder.glob("vocabulary/*.txt"), *run.folder.glob("*.th")]
+        before = {file: file.read_bytes() for file in files}
+        run.write(getattr(run, file), lines)
+        with pytest.raises(ConfigurationError, match=found) as caught:
+            run.recover()
+        assert str(run.folder) in str(caught.value)
+        assert {file: file.read_bytes() for file in files} == before
+
+    def test_without_a_checkpoint_the_words_are_counted_again(self, run):
+        run.start()
+        for file in run.folder.glob("*_state_*.th"):
+            file.unlink()
+        run.write(run.train, [*TRAIN, "owls###N sing###V"])
+        run.recover()
+        assert "owls" in run.vocabulary()["tokens.txt"].split()
+
+
+class TestCheckpoint:
+    @pytest.mark.parametrize("name", ["model_state", "training_state"])
+    @pytest.mark.parametrize("damage", ["half", "bit", "missing"])
+    def test_a_damaged_file_is_named(self, run, name, damage):
+        run.start()
+        file = run.folder / f"{name}_e1_b0.th"
+        content = bytearray(file.read_bytes())
+        if damage == "half":
+            file.write_bytes(content[: len(content) // 2])
+        elif damage == "bit":
+            content[content.index(b"PK", 4) - 20] ^= 1
+            file.write_bytes(content)
+        else:
+            file.unlink()
+        if name == "model_state" and damage == "missing":
+            # AllenNLP finds checkpoints by this file.
+            assert run.recover()["epoch"] == 1
+            return
+        expected = rf"{name}_e1_b0\.th.*remove model_state_e1_b0"
+        with pytest.raises(ConfigurationError, match=expected):
+            run.recover()
+        assert file.exists() == (damage != "missing")
+
+
+class TestSettings:
+    @pytest.mark.parametrize("scheduler", [None, {"type": "linear_with_warmup", "warmup_steps": 1}])
+    def test_a_changed_learning_rate_is_a_warning(self, run, scheduler):
+        run.config["trainer"] |= {"optimizer": {"type": "sgd", "lr": 0.25}}
+        run.config["trainer"] |= {"learning_rate_scheduler": scheduler} if scheduler else {}
+        run.start()
+        run.recover()
+        log = run.folder / "out.log"
+        assert "learning rate" not in log.read_text()
+        run.recover(optimizer={"type": "sgd", "lr": 0.125})
+        (line,) = [line for line in log.read_text().splitlines() if "ignored" in line]
+        assert "0.125 of the config" in line and line.endswith(", 0.25")
+
+    def test_a_schedule_has_the_length_of_the_new_number_of_epochs(self, run):
+        """Two batches per epoch; after four of six, a third of the rate is left, and no more at the end."""
+        run.config["trainer"] = {
+            "num_epochs": 2,
+            "optimizer": {"type": "sgd", "lr": 0.6},
+            "learning_rate_scheduler": {"type": "linear_with_warmup", "warmup_steps": 0},
+        }
+        run.start()
+        state = torch.load(run.folder / "training_state_e2_b0.th", weights_only=True)
+        assert state["optimizer"]["param_groups"][0]["lr"] == 0.0
+        before = torch.load(run.folder / "model_state_e2_b0.th", weights_only=True)
+        run.recover()
+        state = torch.load(run.folder / "training_state_e3_b0.th", weights_only=True)
+        assert state["learning_rate_scheduler"]["total_steps"] == 6
+        after = torch.load(run.folder / "model_state_e3_b0.th", weights_only=True)
+        name = "tag_projection_layer._module.bias"
+        assert not torch.equal(after[name], before[name])
