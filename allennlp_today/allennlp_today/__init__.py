@@ -26,6 +26,7 @@ def install() -> None:
     # The guards, in `archives`, are first.
     from allennlp_today import (  # noqa: F401
         archives,
+        continuing,
         deferred_imports,
         errors,
         hugging_face,

@@ -20,8 +20,9 @@ _Words = dict[str, list[str]]
 @after_import("allennlp.commands.train")
 def number_words_as_before(train: Module) -> None:
     """
-    Symptom: after a change of the data, or of the order of its lines, `--recover` continues with the
-    weights of different words and labels. If their number differs, it advises to delete the folder.
+    Symptom: after a change of the data, or of the order of its lines, `--recover` continues with
+    the weights of different words and labels. If their number differs, it advises to delete the
+    folder.
     Cause: `TrainModel` numbers the words of the data again. Now words keep the numbers that they
     have in the run, and data with different words are an error.
     """
@@ -141,8 +142,7 @@ def name_damaged_checkpoints(checkpointer: Module) -> None:
                 check_whole(path)
         except ConfigurationError as error:
             names = " and ".join(path.name for path in paths)
-            hint = f"remove {names}, and --recover continues from the checkpoint before, if there is one"
-            error.message += f" ({hint})"
+            error.message += f" (without {names}, --recover continues from an earlier checkpoint)"
             raise
         return original(self)
 
@@ -163,10 +163,10 @@ def check_whole(path: Path) -> None:
 @after_import("allennlp.training.gradient_descent_trainer")
 def apply_changed_settings(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: after a change of `num_epochs` in the config of a run, `--recover` trains the new epochs
-    with a learning rate of 0. A changed learning rate has no effect, without a word.
-    Cause: the checkpoint has the settings of the schedule and of the optimizer. Now the schedule has
-    the length of the config, and a different learning rate logs a warning.
+    Symptom: after a change of `num_epochs` in the config of a run, `--recover` trains the new
+    epochs with a learning rate of 0. A changed learning rate has no effect, without a word.
+    Cause: the checkpoint has the settings of the schedule and of the optimizer. Now the schedule
+    has the length of the config, and a different learning rate logs a warning.
     """
 
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
@@ -179,8 +179,8 @@ def apply_changed_settings(gradient_descent_trainer: Module) -> None:
         for config, checkpoint in zip(rates, _rates(self), strict=True):
             if config != checkpoint:
                 logger.warning(
-                    "the learning rate %g of the config is ignored: --recover continues with that of the "
-                    "checkpoint, %g",
+                    "the learning rate %g of the config is ignored: --recover continues with that "
+                    "of the checkpoint, %g",
                     config,
                     checkpoint,
                 )

@@ -1,27 +1,16 @@
 """Trainings that are recovered with other data, settings or files than they had."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from allennlp.commands.train import train_model
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.simple_tagger import SimpleTagger
+from tagger_runs import DEV, TRAIN, Run
 
 pytestmark = pytest.mark.usefixtures("logging_as_before")
-
-TRAIN = [
-    "Ann###N sings###V",
-    "Ben###N reads###V books###N",
-    "books###N sing###V",
-    "we###P read###V",
-]
-DEV = ["Ann###N reads###V books###N", "you###P read###V"]
 
 
 @Model.register("tagger_with_a_special_token")
@@ -31,54 +20,6 @@ class TaggerWithASpecialToken(SimpleTagger):
     def __init__(self, vocab: Vocabulary, **kwargs: Any) -> None:
         vocab.add_token_to_namespace("@copy@", "tokens")
         super().__init__(vocab, **kwargs)
-
-
-class Run:
-    """The files, the config and the folder of a training."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "run"
-        self.train, self.dev = folder / "train.tsv", folder / "dev.tsv"
-        self.write(self.train, TRAIN)
-        self.write(self.dev, DEV)
-        embedders = {"tokens": {"type": "embedding", "embedding_dim": 4}}
-        self.config: dict[str, Any] = {
-            "dataset_reader": {"type": "sequence_tagging"},
-            "train_data_path": str(self.train),
-            "validation_data_path": str(self.dev),
-            "model": {
-                "type": "simple_tagger",
-                "text_field_embedder": {"token_embedders": embedders},
-                "encoder": {"type": "lstm", "input_size": 4, "hidden_size": 4},
-            },
-            "data_loader": {"batch_size": 2},
-            # Nothing is learned, so the loss changes only with the weights of other words.
-            "trainer": {"num_epochs": 1, "optimizer": {"type": "sgd", "lr": 0.0}},
-        }
-
-    def write(self, path: Path, lines: list[str]) -> None:
-        path.write_text("\n".join(lines) + "\n")
-
-    def start(self) -> dict[str, Any]:
-        return self._train(recover=False)
-
-    def recover(self, **trainer: Any) -> dict[str, Any]:
-        """Continues with one more epoch, and other settings of the trainer."""
-        self.config["trainer"] |= {
-            "num_epochs": self.config["trainer"]["num_epochs"] + 1,
-            **trainer,
-        }
-        (self.folder / "config.json").write_text(json.dumps(self.config))
-        return self._train(recover=True)
-
-    def _train(self, *, recover: bool) -> dict[str, Any]:
-        params = Params(json.loads(json.dumps(self.config)))
-        train_model(params, str(self.folder), recover=recover, return_model=False)
-        return json.loads((self.folder / "metrics.json").read_text())
-
-    def vocabulary(self) -> dict[str, str]:
-        files = (self.folder / "vocabulary").glob("*.txt")
-        return {file.name: file.read_text() for file in files}
 
 
 @pytest.fixture
@@ -147,7 +88,7 @@ class TestCheckpoint:
             # AllenNLP finds checkpoints by this file.
             assert run.recover()["epoch"] == 1
             return
-        expected = rf"{name}_e1_b0\.th.*remove model_state_e1_b0"
+        expected = rf"{name}_e1_b0\.th.*without model_state_e1_b0"
         with pytest.raises(ConfigurationError, match=expected):
             run.recover()
         assert file.exists() == (damage != "missing")
@@ -167,7 +108,7 @@ class TestSettings:
         assert "0.125 of the config" in line and line.endswith(", 0.25")
 
     def test_a_schedule_has_the_length_of_the_new_number_of_epochs(self, run):
-        """Two batches per epoch; after four of six, a third of the rate is left, and no more at the end."""
+        """Of two batches each. A schedule of four steps would leave a rate of 0 for the others."""
         run.config["trainer"] = {
             "num_epochs": 2,
             "optimizer": {"type": "sgd", "lr": 0.6},

@@ -95,7 +95,7 @@ class TestTwoProcesses:
 
 class TestWordList:
     def test_a_recovered_run_has_the_words_of_its_weights(self, tmp_path):
-        """After another epoch without learning, from a list in a different order, the loss is the same."""
+        """With a list in a different order, another epoch without learning has the same loss."""
         words = ["<S>", "</S>", "<UNK>", "the", "of", "and", ".", ","]
         path, run = tmp_path / "words.txt", tmp_path / "run"
         vocabulary = {"type": "elmo_lm_from_file", "path": str(path)}
