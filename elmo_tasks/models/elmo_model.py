@@ -31,7 +31,8 @@ _WITHOUT_VECTORS = (
 class ElmoModel(Model):
     """
     A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places
-    mix the layers with their own weights and share one biLM, which runs once per batch.
+    mix the layers with their own weights and share one biLM, which runs once per batch. `forward` takes
+    and ignores other fields, such as the `dataset` that the reader "interleaving" adds.
 
     # Parameters
 

@@ -46,7 +46,11 @@ class NerTagger(ElmoModel):
         self.initialize()
 
     def forward(
-        self, tokens: TextFieldTensors, tags: torch.Tensor | None = None, metadata: list[dict[str, Any]] | None = None
+        self,
+        tokens: TextFieldTensors,
+        tags: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence. The output

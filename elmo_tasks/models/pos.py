@@ -36,8 +36,16 @@ class PosClassifier(SimpleTagger):
         self._tag_f1 = TagF1()
         warn_of_unknown_words(vocab, text_field_embedder)
 
-    def forward(self, tokens: TextFieldTensors, tags: torch.Tensor | None = None, **kwargs: Any) -> dict[str, Any]:
-        output: dict[str, Any] = super().forward(tokens, tags, **kwargs)
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        tags: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+        ignore_loss_on_o_tags: bool = False,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """See `SimpleTagger`; as in our other models, fields of other readers are ignored."""
+        output: dict[str, Any] = super().forward(tokens, tags, metadata, ignore_loss_on_o_tags)
         if tags is not None and not self.training:
             mask = get_text_field_mask(tokens)
             rows = (ids_of_words(ids, mask) for ids in (output["logits"].argmax(-1), tags))

@@ -70,6 +70,7 @@ class Esim(ElmoModel):
         hypothesis: TextFieldTensors,
         label: torch.Tensor | None = None,
         metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each

@@ -71,6 +71,7 @@ class SquadModel(ElmoModel):
         span_start: torch.Tensor | None = None,
         span_end: torch.Tensor | None = None,
         metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         Each text has at least one word. `span_start` and `span_end`, the first and the last word of the

@@ -51,6 +51,7 @@ class SemanticRoleLabeler(ElmoModel):
         verb_indicator: torch.Tensor,
         tags: torch.Tensor | None = None,
         metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         Each row is one predicate with its sentence. `verb_indicator`, 1 at the predicate and 0 elsewhere, and `tags`

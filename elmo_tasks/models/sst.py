@@ -61,7 +61,11 @@ class BiattentiveClassifier(ElmoModel):
         self.initialize()
 
     def forward(
-        self, tokens: TextFieldTensors, label: torch.Tensor | None = None, metadata: list[dict[str, Any]] | None = None
+        self,
+        tokens: TextFieldTensors,
+        label: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         `label` has shape `(batch_size,)`; `metadata` has the `words` of each sentence. The output has `logits`, of

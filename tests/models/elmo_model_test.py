@@ -65,6 +65,14 @@ def fill_biases(value, *modules):
                 parameter.data.fill_(value)
 
 
+@pytest.mark.parametrize("task", [*TASKS, "pos_tagger"])
+def test_the_field_of_the_reader_interleaving_is_ignored(make_model, task):
+    made = make_model(task, PLACES["none"])
+    tensors = made.tensors(made.instances[:2])
+    loss = made.model(**tensors)["loss"]
+    assert torch.equal(made.model(**tensors, dataset=["news", "mine"])["loss"], loss)
+
+
 @pytest.mark.parametrize("task", TASKS)
 class TestElmoInEveryModel:
     @pytest.mark.parametrize("place", EACH_PLACE)
