@@ -22,7 +22,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_today.config_error import FileContentError
 from elmo_tasks.bilm.formats import read_any_options
-from elmo_tasks.data.dataset_readers.task_reader import part_of_file
+from elmo_tasks.data.dataset_readers.task_reader import parts_of_file
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -188,6 +188,6 @@ def missing_files(config: Any, data: str) -> list[str]:
 
 
 def _exists(path: str) -> bool:
-    path, *_ = part_of_file(path)
+    path, _ = parts_of_file(path)
     # The path of a language model's text may be a glob pattern.
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))
