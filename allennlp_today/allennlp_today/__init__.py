@@ -35,6 +35,7 @@ def install() -> None:
         startup,
         third_party,
         training,
+        validation,
     )
     from allennlp_today.entry_points import entry_points
     from allennlp_today.import_hooks import FIXES, WITHOUT
