@@ -36,8 +36,8 @@ _HINTS = {
         "this code is for a different version of AllenNLP, probably 0.x or 1.x: 2.10.1 is installed"
     ),
     r"heuristic for guessing the right token ids": (
-        'this model needs a token indexer of type "single_id", such as `tokens`, and if its words are '
-        'not embedded, a token embedder of type "empty" with the same name'
+        'this model needs a token indexer of type "single_id", and if its words are not embedded, '
+        'a token embedder of type "empty" with the same name'
     ),
     r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": (
         "the CPU is --cuda-device -1, of train -o '{\"trainer.cuda_device\": -1}'"

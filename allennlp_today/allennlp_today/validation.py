@@ -16,8 +16,8 @@ _MAX_NAMES = 20
 @after_import("allennlp.training.gradient_descent_trainer")
 def name_unknown_metrics(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: a `validation_metric` that the model does not have is an error after the first epoch, which
-    does not say what metrics there are.
+    Symptom: a `validation_metric` that the model does not have is an error after the first epoch,
+    which does not say what metrics there are.
     Cause: the trainer looks for it only in the metrics of a validation.
     """
 

@@ -65,7 +65,10 @@ class TestEndInOneLine:
             (ImportError("cannot import name 'WordTokenizer' from 'allennlp.data.tokenizers'"), "different version"),
             (AssertionError('No super class method found for "_instances_from_cache_file"'), "different version"),
             (AssertionError("Torch not compiled with CUDA enabled"), "trainer.cuda_device"),
-            (NotImplementedError("Our heuristic for guessing the right token ids failed."), "single_id"),
+            (
+                NotImplementedError("Our heuristic for guessing the right token ids failed."),
+                "single_id",
+            ),
         ],
     )
     def test_a_message_that_says_too_little_has_a_hint(self, end_of, error, hint):

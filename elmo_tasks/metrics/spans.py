@@ -89,8 +89,8 @@ class _SpanCounts(Metric):
 
     def get_metric(self, reset: bool = False, verbose: bool = False) -> dict[str, float]:
         """
-        With `macro_f1`, the mean F1 of the labels. `verbose` adds the scores of each label, and logs which
-        labels are taken for which.
+        With `macro_f1`, the mean F1 of the labels. `verbose` adds the scores of each label, and
+        logs which labels are taken for which.
         """
         metrics = self._overall() | self._macro_f1()
         if verbose:
@@ -170,7 +170,7 @@ class SrlF1(_SpanCounts):
 
 
 class TagF1(_SpanCounts):
-    """The scores of each tag of words, or of each label of texts; over all, they are the accuracy."""
+    """The scores of each tag of words, or label of texts; over all, they are the accuracy."""
 
     def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
         return dict(enumerate(tags))

@@ -32,8 +32,8 @@ _WITHOUT_VECTORS = (
 class ElmoModel(Model):
     """
     A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places
-    mix the layers with their own weights and share one biLM, which runs once per batch. `forward` takes
-    and ignores other fields, such as the `dataset` that the reader "interleaving" adds.
+    mix the layers with their own weights and share one biLM, which runs once per batch. `forward`
+    takes and ignores other fields, such as the `dataset` that the reader "interleaving" adds.
 
     # Parameters
 
@@ -139,8 +139,8 @@ def labels_of(vocab: Vocabulary) -> list[str]:
 
 def weights_of(labels: list[str], weights: dict[str, float] | None) -> torch.Tensor | None:
     """
-    The weight of each label in the loss, by `label_weights` of a config: a label has the weight of its
-    name, a tag like `B-PER` also that of `PER`, and all others have 1. `None` without weights.
+    The weight of each label in the loss, by `label_weights` of a config: a label has the weight of
+    its name, a tag like `B-PER` also that of `PER`, and all others have 1. `None` without weights.
     """
     if weights is None:
         return None

@@ -26,7 +26,8 @@ class PosClassifier(SimpleTagger):
     """
     A linear classifier of the words on top of an encoder; the paper's Table 6 (section 5.3) uses a layer of the biLM
     instead of an encoder. It is AllenNLP's `SimpleTagger`, without its two rows of numbers per word in a prediction,
-    and with the scores of each tag in an evaluation (`verbose_metrics`). `label_weights`: see `weights_of`.
+    and with the scores of each tag in an evaluation (`verbose_metrics`). `label_weights`: see
+    `weights_of`.
     """
 
     def __init__(
@@ -94,8 +95,8 @@ class PosClassifier(SimpleTagger):
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """
-        `accuracy` and `accuracy3` (of the best three tags); in an evaluation, also `macro_f1`, the mean F1
-        of the tags, and of a whole one, the scores of each tag.
+        `accuracy` and `accuracy3` (of the best three tags); in an evaluation, also `macro_f1`, the
+        mean F1 of the tags, and of a whole one, the scores of each tag.
         """
         metrics: dict[str, float] = super().get_metrics(reset)
         if not self.training:

@@ -135,7 +135,7 @@ class TestNerTagger:
 
     @pytest.mark.parametrize("weight", [1.0, 3.0])
     def test_label_weights(self, make_model, weight):
-        """A word counts as often as its weight says, with AllenNLP's loss of Lannoy et al. (2012)."""
+        """A word counts as often as its weight says, with AllenNLP's loss of Lannoy et al."""
         plain = make_model("ner", [])
         # The start and the end of a sentence have no weight.
         plain.model.crf.start_transitions.data.zero_()
@@ -145,8 +145,8 @@ class TestNerTagger:
         weighted.model.load_state_dict(plain.model.state_dict(), strict=False)
         losses = []
         for tags in (["O"], ["B-PER"]):
-            pair = [made.model(**batch_of(made, ["Ann"], tags=[tags]))["loss"] for made in (plain, weighted)]
-            losses.append([loss.item() for loss in pair])
+            batch = batch_of(plain, ["Ann"], tags=[tags])
+            losses.append([made.model(**batch)["loss"].item() for made in (plain, weighted)])
         (of_o, weighted_of_o), (of_name, weighted_of_name) = losses
         assert weighted_of_o == pytest.approx(of_o, rel=1e-5)
         assert weighted_of_name == pytest.approx(weight * of_name, rel=1e-5)

@@ -56,7 +56,8 @@ class TestPosClassifier:
         instance = next(each for each in made.instances if "NN" in each["tags"].labels)
         output = made.model(**made.tensors([instance]))
         losses = []
-        for row, tag in zip(output["logits"][0].log_softmax(-1), instance["tags"].labels, strict=True):
+        rows = output["logits"][0].log_softmax(-1)
+        for row, tag in zip(rows, instance["tags"].labels, strict=True):
             loss = -row[made.model.vocab.get_token_index(tag, "labels")].item()
             losses.append(3 * loss if tag == "NN" else loss)
         assert output["loss"].item() == pytest.approx(sum(losses) / len(losses), rel=1e-5)

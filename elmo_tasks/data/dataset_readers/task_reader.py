@@ -18,7 +18,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.text import as_words
 from elmo_tasks.text.lines import located
 
-__all__ = ["FileReader", "SpanTagsField", "TaskReader", "parts_of_file", "sentence_fields", "word_of"]
+__all__ = ["FileReader", "SpanTagsField", "TaskReader", "parts_of_file"]
+__all__ += ["sentence_fields", "word_of"]
 
 # What looks like parts after a path: not a character class of a pattern, such as `[0-9]`.
 _PARTS = re.compile(r"(.*)\[([\d\s.+:%]*[:%][\d\s.+:%]*)\]")
@@ -77,8 +78,8 @@ class FileReader:
 
 def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[tuple[Fraction, Fraction]]]:
     """
-    A path, and the parts of its rows to read, each from one percentage to another; none for the whole
-    file. `export.json[20%:40%]` is a fold of five, and `export.json[:20%+40%:]` are the others.
+    A path, and the parts of its rows to read, each from one percentage to another; none for the
+    whole file. `export.json[20%:40%]` is a fold of five, `export.json[:20%+40%:]` the others.
     """
     name = fspath(path)
     match = _PARTS.fullmatch(name)
