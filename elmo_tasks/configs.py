@@ -125,6 +125,10 @@ def check_data(params: Params) -> None:
     if params.get("distributed") and params.get("evaluate_on_test", False):
         # Only the first worker evaluates, but the metrics are summed over all workers.
         raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
+    for part in ("validation", "test"):
+        # AllenNLP would read data from `None` in some places, and not in others.
+        if params.get(f"{part}_data_path") is None:
+            params.pop(f"{part}_data_path", None)
     root = config_variables()["ELMO_TASKS_DATA"].rstrip("/")
     train, test = str(params.get("train_data_path", "")), str(params.get("test_data_path", ""))
     if test.startswith(f"{root}/") and not params.get("evaluate_on_test", False):

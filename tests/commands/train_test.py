@@ -41,6 +41,12 @@ class TestCheckData:
         (tmp_path / "no.txt").touch()
         check_data(params)
 
+    def test_data_that_are_null_are_none(self, config):
+        overridden = {**config.as_dict(quiet=True), "test_data_path": None}
+        params = Params({**overridden, "validation_data_path": None})
+        check_data(params)
+        assert {"train_data_path"} == {key for key in params if key.endswith("data_path")}
+
     def test_a_part_without_percent_is_an_error(self, config, tmp_path):
         params = Params({"train_data_path": f"{tmp_path}/ner/train.txt[:5]"})
         with pytest.raises(ConfigurationError, match=r"percent.*\[:5\]"):
