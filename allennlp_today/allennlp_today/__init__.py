@@ -35,7 +35,7 @@ def install() -> None:
         startup,
         third_party,
         training,
-        validation,
+        training_checks,
     )
     from allennlp_today.entry_points import entry_points
     from allennlp_today.import_hooks import FIXES, WITHOUT

@@ -29,6 +29,10 @@ _HINTS = {
     r"(index out of range in self|is out of bounds).*--extend-vocab": (
         "the data have labels that the model was not trained with: new labels need a new training"
     ),
+    r"parameter group that doesn't match the size of optimizer's group": (
+        "other weights are frozen than in the checkpoint: to change it, start a new training "
+        "from its weights, by an initializer of type 'pretrained'"
+    ),
     r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
         "this looks like a config of AllenNLP 0.x, which had `iterator` and other names"
     ),

@@ -147,6 +147,20 @@ def name_damaged_checkpoints(checkpointer: Module) -> None:
         return original(self)
 
 
+@after_import("allennlp.training.checkpointer")
+def keep_no_checkpoints(checkpointer: Module) -> None:
+    """
+    Symptom: with `keep_most_recent_by_count: 0`, an epoch ends with an `AssertionError`.
+    Cause: the trainer copies the best weights from a checkpoint that is no longer kept. Now it
+    writes them.
+    """
+
+    @replaces(checkpointer.Checkpointer, "maybe_save_checkpoint")
+    def maybe_save_checkpoint(original: Any, self: Any, *args: Any, **kwargs: Any) -> bool:
+        is_saved = original(self, *args, **kwargs)
+        return bool(is_saved) and self.find_latest_checkpoint() is not None
+
+
 def check_whole(path: Path) -> None:
     """Raises an error that names a file of a run that is damaged or missing."""
     from allennlp.common.checks import ConfigurationError

@@ -61,6 +61,10 @@ class TestEndInOneLine:
                 ConfigurationError("Training configuration does not match the configuration we're recovering from."),
                 "config.json",
             ),
+            (
+                ValueError("a parameter group that doesn't match the size of optimizer's group"),
+                "frozen",
+            ),
             (ConfigurationError('key "data_loader" is required'), "AllenNLP 0.x"),
             (ImportError("cannot import name 'WordTokenizer' from 'allennlp.data.tokenizers'"), "different version"),
             (AssertionError('No super class method found for "_instances_from_cache_file"'), "different version"),

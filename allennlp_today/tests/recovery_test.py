@@ -124,3 +124,9 @@ class TestSettings:
         after = torch.load(run.folder / "model_state_e3_b0.th", weights_only=True)
         name = "tag_projection_layer._module.bias"
         assert not torch.equal(after[name], before[name])
+
+
+def test_a_training_that_keeps_no_checkpoints_writes_its_best_weights(run):
+    run.config["trainer"]["checkpointer"] = {"keep_most_recent_by_count": 0}
+    run.start()
+    assert [file.name for file in run.folder.glob("*.th")] == ["best.th"]

@@ -1,4 +1,4 @@
-"""The metric of a config that chooses the best epoch, and stops a training."""
+"""What is wrong with a training, known before its first epoch."""
 
 import random
 from pathlib import Path
@@ -88,3 +88,49 @@ def test_the_metric_of_a_label_is_looked_for_in_the_validation(tmp_path):
         assert metrics_of_label[name] == metrics[name]
     with pytest.raises(ConfigurationError, match="of f1-B, f1-C, loss, seen, got 'f1-A'"):
         train(tmp_path / "unknown", "+f1-A")
+
+
+@pytest.mark.parametrize(("part", "n_lines"), [("train", 4), ("validation", 2)])
+def test_data_with_fewer_instances_than_a_batch_are_an_error(tmp_path, part, n_lines):
+    """With as many, the only batch is whole."""
+    key = {"train": "data_loader", "validation": "validation_data_loader"}[part]
+    few, enough = Run(tmp_path / "few"), Run(tmp_path / "enough")
+    for run, batch_size in ((few, n_lines + 1), (enough, n_lines)):
+        run.config["validation_data_loader"] = {"batch_size": 2}
+        run.config[key] = {"batch_size": batch_size, "drop_last": True}
+    with pytest.raises(ConfigurationError, match=f"a batch of {part} data"):
+        few.start()
+    assert enough.start()["validation_loss"] > 0
+
+
+def warnings_of(run: Run) -> list[str]:
+    lines = (run.folder / "out.log").read_text().splitlines()
+    return [line.partition("training_checks - ")[2] for line in lines if "training_checks" in line]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "warning"),
+    [
+        ("num_epoch", 5, "num_epoch, which is ignored: did you mean num_epochs?"),
+        ("num_serialized_models_to_keep", 1, "num_serialized_models_to_keep, which is ignored"),
+        ("no_grad", ["^elmo"], "no_grad: ^elmo matches no weight"),
+        ("no_grad", ["encoder"], ""),
+        ("run_sanity_checks", False, ""),
+        ("patience", 3, ""),
+    ],
+)
+def test_an_option_of_the_trainer_without_effect_is_a_warning(tmp_path, name, value, warning):
+    run = Run(tmp_path)
+    run.config["trainer"][name] = value
+    run.start()
+    assert [warning in message for message in warnings_of(run)] == [True] * bool(warning)
+
+
+def test_a_regularizer_without_weights_is_a_warning(tmp_path):
+    run = Run(tmp_path)
+    penalty = {"type": "l2", "alpha": 0.1}
+    regexes = [["weight", penalty], ["scalar_parameters", penalty]]
+    run.config["model"]["regularizer"] = {"regexes": regexes}
+    run.start()
+    (message,) = warnings_of(run)
+    assert message == "regularizer: scalar_parameters matches no weight of the model"
