@@ -40,7 +40,7 @@ def _model_of(archive: str) -> Any:
         with tarfile.open(path) as files:
             # AllenNLP writes it first, so the weights are not read.
             config = next(member for member in files if member.name == "config.json")
-            content = files.extractfile(config).read()
+            content = files.extractfile(config).read()  # type: ignore[union-attr]
     params = Params(parse_model_config(content, path))
     remove_keys_from_params(params.get("model"))
     return params.params["model"]
