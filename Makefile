@@ -65,13 +65,12 @@ test-rounding: install  ## run the tests with the products of AVX2, rounded diff
 test-all: install  ## run all tests, also most pages, examples and attacks, the wheel, and more random inputs
 	ELMO_TASKS_FUZZ=2000 $(BIN)/python -m pytest --numprocesses auto -m "weekly or not weekly"
 
-check: install docs  ## check format, lint, import contracts, types, documentation, shown results, and long functions
+check: install docs  ## check format, lint, import contracts, types, documentation and shown results
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy elmo_tasks allennlp_today/allennlp_today
 	$(BIN)/python tools/write_pages.py --check
-	$(BIN)/python .ci/size.py
 
 format: install  ## format the code, and fix what the linter can fix
 	$(BIN)/ruff format .

@@ -22,7 +22,7 @@ from allennlp.common.checks import ConfigurationError
 
 from allennlp_today.config_error import FileContentError
 from elmo_tasks.bilm.formats import read_any_options
-from elmo_tasks.data.dataset_readers.task_reader import part_of_file
+from elmo_tasks.data.dataset_readers.task_reader import parts_of_file
 from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
@@ -125,6 +125,10 @@ def check_data(params: Params) -> None:
     if params.get("distributed") and params.get("evaluate_on_test", False):
         # Only the first worker evaluates, but the metrics are summed over all workers.
         raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
+    for part in ("validation", "test"):
+        # AllenNLP would read data from `None` in some places, and not in others.
+        if params.get(f"{part}_data_path") is None:
+            params.pop(f"{part}_data_path", None)
     root = config_variables()["ELMO_TASKS_DATA"].rstrip("/")
     train, test = str(params.get("train_data_path", "")), str(params.get("test_data_path", ""))
     if test.startswith(f"{root}/") and not params.get("evaluate_on_test", False):
@@ -188,6 +192,6 @@ def missing_files(config: Any, data: str) -> list[str]:
 
 
 def _exists(path: str) -> bool:
-    path, *_ = part_of_file(path)
+    path, _ = parts_of_file(path)
     # The path of a language model's text may be a glob pattern.
     return os.path.exists(path) or bool(glob.glob(path, recursive=True))

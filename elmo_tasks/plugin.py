@@ -39,5 +39,9 @@ def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any
 
 
 def _trains_a_bilm(params: Params) -> bool:
-    kind = params.as_dict(quiet=True).get("model", {}).get("type")
-    return kind in Model.list_available() and issubclass(Model.by_name(kind), models.BilmLanguageModel)
+    name = params.as_dict(quiet=True).get("model", {}).get("type")
+    if name not in Model.list_available():
+        return False
+    # Not `by_name`, which returns a method for "from_archive".
+    model_class, _ = Model.resolve_class_name(name)
+    return issubclass(model_class, models.BilmLanguageModel)

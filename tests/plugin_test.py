@@ -46,9 +46,7 @@ class TestPlugin:
         expected = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
         assert found == {**expected, "trainer": {**expected["trainer"], "num_epochs": 3, "patience": 1}}
 
-    @pytest.mark.parametrize(
-        ("model", "is_bilm"), [("elmo_bilm", True), ("elmo_distilled_bilm", True), ("elmo_ner", False)]
-    )
+    @pytest.mark.parametrize(("model", "is_bilm"), [("elmo_bilm", True), ("elmo_ner", False)])
     def test_only_the_training_of_a_bilm_keeps_freed_memory(self, model, is_bilm, tmp_path, monkeypatch):
         calls = []
         monkeypatch.setattr(elmo_tasks.plugin, "keep_freed_memory", lambda: calls.append(model))

@@ -26,13 +26,16 @@ def install() -> None:
     # The guards, in `archives`, are first.
     from allennlp_today import (  # noqa: F401
         archives,
+        continuing,
         deferred_imports,
         errors,
         hugging_face,
         placeholders,
+        recovery,
         startup,
         third_party,
         training,
+        training_checks,
     )
     from allennlp_today.entry_points import entry_points
     from allennlp_today.import_hooks import FIXES, WITHOUT

@@ -27,7 +27,7 @@ from allennlp_today.files import compare_checksums, unpack
 from allennlp_today.import_hooks import Module, after_import, guard, replaces
 
 __all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "parse_config"]
-__all__ += ["reading_from", "refuse_outside"]
+__all__ += ["parse_model_config", "reading_from", "refuse_outside"]
 
 _LOCK = threading.RLock()
 _HINT = "if you trust it, use --trust, or trusted=True in Python"
@@ -111,7 +111,8 @@ def _load(name: str, folder: Path, cuda_device: int, overrides: Any, weights_fil
             torch.load(weights, map_location="meta", weights_only=True)
         except pickle.UnpicklingError:
             raise ConfigurationError(f"expected tensors, got what may run code: {weights.name} in {name}") from None
-    config = Params(_json_config(folder / archival.CONFIG_NAME, overrides))
+    config_path = folder / archival.CONFIG_NAME
+    config = Params(_json_config(config_path, overrides, parse=parse_model_config))
     if not trusted:
         try:
             check_config(config.as_dict(quiet=True), folder)
@@ -187,13 +188,19 @@ def _folder_of(archive: str, cleanup: bool = True) -> Iterator[str]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _json_config(path: Path, overrides: Any, ext_vars: Any = None) -> dict[str, Any]:
+def _json_config(
+    path: Path,
+    overrides: Any,
+    ext_vars: Any = None,
+    parse: Callable[[bytes, Path], Any] | None = None,
+) -> dict[str, Any]:
     """The config in a file that AllenNLP has written, with overrides of the user, which may be Jsonnet."""
     from allennlp.common.params import parse_overrides, with_overrides
 
     if isinstance(overrides, str):
         overrides = parse_overrides(overrides, ext_vars=ext_vars)
-    changed: dict[str, Any] = with_overrides(parse_config(path.read_bytes(), path), overrides)
+    config = (parse or parse_config)(path.read_bytes(), path)
+    changed: dict[str, Any] = with_overrides(config, overrides)
     return changed
 
 
@@ -207,6 +214,15 @@ def parse_config(content: bytes, path: Path) -> dict[str, Any]:
         raise FileContentError(f"expected JSON, got: {error}: {path}") from None
     if not isinstance(config, dict):
         raise FileContentError(f"expected a JSON object, got {config!r:.60}: {path}")
+    return config
+
+
+def parse_model_config(content: bytes, path: Path) -> dict[str, Any]:
+    """The same, with the model itself if it was continued from a different archive."""
+    config = parse_config(content, path)
+    model = config.get("model")
+    if isinstance(model, dict) and model.get("type") == "from_archive" and "model" in model:
+        config["model"] = model["model"]
     return config
 
 

@@ -29,11 +29,19 @@ _HINTS = {
     r"(index out of range in self|is out of bounds).*--extend-vocab": (
         "the data have labels that the model was not trained with: new labels need a new training"
     ),
+    r"parameter group that doesn't match the size of optimizer's group": (
+        "other weights are frozen than in the checkpoint: to change it, start a new training "
+        "from its weights, by an initializer of type 'pretrained'"
+    ),
     r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
         "this looks like a config of AllenNLP 0.x, which had `iterator` and other names"
     ),
     r"cannot import name '\w+' from 'allennlp|No module named 'allennlp(_models)?\.|No super class method found": (
         "this code is for a different version of AllenNLP, probably 0.x or 1.x: 2.10.1 is installed"
+    ),
+    r"heuristic for guessing the right token ids": (
+        'this model needs a token indexer of type "single_id", and if its words are not embedded, '
+        'a token embedder of type "empty" with the same name'
     ),
     r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": (
         "the CPU is --cuda-device -1, of train -o '{\"trainer.cuda_device\": -1}'"

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -47,6 +48,20 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     functions: list[Any] = [value.__reduce__()[0] for value in (numpy.empty(0), numpy.float64(0))]
     dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
     torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, *functions, *dtypes])
+
+
+@after_import("allennlp.training.callbacks.wandb")
+def start_runs_of_wandb(wandb: Module) -> None:
+    """
+    Symptom: the callback `wandb` raises `module 'wandb.util' has no attribute 'generate_id'`.
+    Cause: current releases of wandb lack this function. Now the callback has an id of its own.
+    """
+
+    @replaces(wandb.WandBCallback, "on_start")
+    def on_start(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        if self._run_id is None:
+            self._run_id = secrets.token_hex(4)
+        original(self, *args, **kwargs)
 
 
 @after_import("allennlp.training.gradient_descent_trainer")

@@ -61,10 +61,18 @@ class TestEndInOneLine:
                 ConfigurationError("Training configuration does not match the configuration we're recovering from."),
                 "config.json",
             ),
+            (
+                ValueError("a parameter group that doesn't match the size of optimizer's group"),
+                "frozen",
+            ),
             (ConfigurationError('key "data_loader" is required'), "AllenNLP 0.x"),
             (ImportError("cannot import name 'WordTokenizer' from 'allennlp.data.tokenizers'"), "different version"),
             (AssertionError('No super class method found for "_instances_from_cache_file"'), "different version"),
             (AssertionError("Torch not compiled with CUDA enabled"), "trainer.cuda_device"),
+            (
+                NotImplementedError("Our heuristic for guessing the right token ids failed."),
+                "single_id",
+            ),
         ],
     )
     def test_a_message_that_says_too_little_has_a_hint(self, end_of, error, hint):

@@ -1,5 +1,6 @@
 import sys
 import tarfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -139,3 +140,22 @@ print(Reader().text_to_instance("a"), Reader().max_instances, GradientDescentTra
 def test_a_project_for_an_earlier_release_runs(run_python):
     """It imports overrides before torch, and its readers have the argument `lazy`."""
     assert run_python(OLD_PROJECT) == "None None GradientDescentTrainer\n"
+
+
+def test_the_callback_of_wandb_starts_a_run_with_a_current_release(tmp_path, monkeypatch):
+    """Which has no `generate_id`. A recovered training continues the run."""
+    from allennlp.training.callbacks.wandb import WandBCallback
+
+    runs: list[dict] = []
+    wandb = SimpleNamespace(util=SimpleNamespace(), init=lambda **options: runs.append(options))
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setenv("WANDB_API_KEY", "none")
+    (tmp_path / "config.json").write_text("{}")
+    trainer = SimpleNamespace()
+    first = WandBCallback(str(tmp_path), watch_model=False, files_to_save=())
+    first.on_start(trainer)
+    again = WandBCallback(str(tmp_path), watch_model=False, files_to_save=())
+    again.load_state_dict(first.state_dict())
+    again.on_start(trainer)
+    assert len(runs[0]["id"]) == 8 and "resume" not in runs[0]
+    assert runs[1]["id"] == runs[0]["id"] and runs[1]["resume"] == "auto"

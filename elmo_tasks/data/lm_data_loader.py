@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from allennlp.common.util import is_distributed
-from allennlp.data import Batch, DataLoader, Instance, TensorDict, Token, Vocabulary
-from allennlp.data.fields import TextField
-from allennlp.nn.util import move_to_device
+from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 
 from elmo_tasks.bilm.characters import BYTES
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, warn_of_unknown
@@ -61,7 +59,6 @@ class LmDataLoader(DataLoader):
         self._seed = seed
         self._n_batches: int | None = None
         self._vocabulary: Mapping[str, int] = {}
-        self._device = torch.device("cpu")
         self._epochs = map(self._epoch, count())
 
     def __len__(self) -> int:
@@ -87,19 +84,13 @@ class LmDataLoader(DataLoader):
         warn_of_unknown(sum(word not in self._vocabulary for word in words), len(words))
 
     def set_target_device(self, device: torch.device) -> None:
-        self._device = device
+        """Has no effect: see `batch_tensors`."""
 
     def _epoch(self, epoch: int) -> Iterator[TensorDict]:
         rank, world_size = _rank_and_world_size()
         batches = self._batches_of_epoch(epoch)
         while len(group := list(islice(batches, world_size))) == world_size:
-            tensors: TensorDict = {**batch_tensors(group[rank], self._vocabulary)}
-            if (indexer := self._reader.teacher) is not None:
-                texts = ([Token(word) for word in sentence.split(" ")] for sentence in group[rank])
-                batch = Batch([Instance({"text": TextField(text, {"teacher": indexer})}) for text in texts])
-                batch.index_instances(Vocabulary())
-                tensors |= move_to_device(batch.as_tensor_dict()["text"], self._device)
-            yield tensors
+            yield batch_tensors(group[rank], self._vocabulary)
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """

@@ -71,12 +71,28 @@ class _SpanCounts(Metric):
             scores |= dict(zip(names, self._scores(label), strict=True))
         return scores
 
+    def _macro_f1(self) -> dict[str, float]:
+        """The mean F1 of the labels that occur, in the gold data or in the prediction."""
+        right = Counter[str]()
+        both = Counter[str]()
+        for gold, predicted, count in self._pairs():
+            both.update({gold: count})
+            both.update({predicted: count})
+            if gold == predicted:
+                right[gold] += count
+        del both[""]
+        scores = [2 * right[label] / total for label, total in both.items()]
+        return {"macro_f1": _share(sum(scores), len(scores))}
+
     def _overall(self) -> dict[str, float]:
         raise NotImplementedError
 
     def get_metric(self, reset: bool = False, verbose: bool = False) -> dict[str, float]:
-        """`verbose` adds the scores of each label, and logs which labels are taken for which."""
-        metrics = self._overall()
+        """
+        With `macro_f1`, the mean F1 of the labels. `verbose` adds the scores of each label, and
+        logs which labels are taken for which.
+        """
+        metrics = self._overall() | self._macro_f1()
         if verbose:
             metrics |= self._by_label()
             logger.info("most frequent mistakes:\n%s", self.mistakes())
@@ -101,7 +117,7 @@ def _of_all_workers(counts: Counter[Any]) -> Counter[Any]:
     return sum(of_workers, Counter[Any]())
 
 
-def _share(count: int, total: int) -> float:
+def _share(count: float, total: int) -> float:
     return count / total if total else 0.0
 
 
@@ -154,7 +170,7 @@ class SrlF1(_SpanCounts):
 
 
 class TagF1(_SpanCounts):
-    """The scores of each tag of words; none over all tags, which are the accuracy."""
+    """The scores of each tag of words, or label of texts; over all, they are the accuracy."""
 
     def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
         return dict(enumerate(tags))

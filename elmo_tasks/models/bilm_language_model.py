@@ -1,4 +1,4 @@
-"""The biLM as a language model: training, fine-tuning and perplexity, and learning from a transformer as well."""
+"""The biLM as a language model: training, fine-tuning and perplexity."""
 
 import logging
 from typing import Any, Literal, Optional
@@ -8,8 +8,6 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import Vocabulary
 from allennlp.models import Model
-from allennlp.training.metrics import Average
-from torch.nn.functional import batch_norm, layer_norm, mse_loss
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
@@ -20,9 +18,8 @@ from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
 from elmo_tasks.data import LM_NAMESPACE
 from elmo_tasks.metrics import Perplexity
-from elmo_tasks.modules import ContextualModel
 
-__all__ = ["BilmLanguageModel", "DistilledLanguageModel"]
+__all__ = ["BilmLanguageModel"]
 
 logger = logging.getLogger(__name__)
 
@@ -135,74 +132,3 @@ class BilmLanguageModel(Model):
             return metrics
         name = "perplexity" if self.softmax.n_samples is None else "sampled_perplexity"
         return {name: metrics["perplexity"], "tokens_per_second": tokens_per_second}
-
-
-@Model.register("elmo_distilled_bilm")
-class DistilledLanguageModel(BilmLanguageModel):
-    """
-    A biLM that is trained as a language model and as the student of a frozen teacher. The loss is
-
-        lm_weight * L + mean((W norm(h) + b - t) ** 2)
-
-    with the loss `L` of the language model and, for each word, the mean `h` of the biLM's layers, normalised, and the
-    mean `t` of some of the teacher's layers, with each dimension standardised by its mean and variance so far. The map
-    `W`, `b` is trained from zero. `allennlp elmo-export` writes only the biLM.
-
-    # Parameters
-
-    teacher : `ContextualModel`
-        Such as "transformer". The reader `elmo_lm` has its token indexer as `teacher`.
-    teacher_layers : `List[int]`
-        The layers of the teacher to learn, counted from the embeddings, layer 0.
-    lm_weight : `float`
-        The weight of the language model's loss, in nats per prediction. `BilmLanguageModel` has the other parameters.
-    """
-
-    def __init__(
-        self,
-        vocab: Vocabulary,
-        options: dict[str, Any],
-        teacher: ContextualModel,
-        teacher_layers: list[int],
-        lm_weight: float,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(vocab, options, **kwargs)
-        self.teacher = teacher.requires_grad_(False)
-        self._teacher_layers = teacher_layers
-        self._lm_weight = lm_weight
-        # A dimension with nearly the same value for all words counts little.
-        self.statistics = torch.nn.BatchNorm1d(teacher.output_dim, eps=0.0025, momentum=None, affine=False)
-        self.map = torch.nn.Linear(self.bilm.get_output_dim(), teacher.output_dim)
-        torch.nn.init.zeros_(self.map.weight)
-        torch.nn.init.zeros_(self.map.bias)
-        self._distance = Average()
-
-    def forward(  # type: ignore[override]
-        self, words: NumberedWords, word_ids: torch.Tensor, teacher: dict[str, torch.Tensor]
-    ) -> dict[str, Any]:
-        """As in `BilmLanguageModel`, with the tensors of the teacher's token indexer."""
-        output = super().forward(words, word_ids)
-        contexts = output["contexts"]
-        device = self.map.weight.device.type
-        # AllenNLP's trainer has autocast only on a GPU.
-        amp = self.bilm.precision == "bf16" or torch.is_autocast_enabled(device)
-        with torch.autocast(device, enabled=amp):
-            layers = self.teacher(**teacher).layers
-        # Shape: (batch_size * timesteps, teacher_dim)
-        vectors = torch.stack([layers[layer] for layer in self._teacher_layers]).mean(0).flatten(0, 1)
-        # Shape: (n_words, teacher_dim)
-        vectors = vectors[contexts.sentences.targets].float()
-        if self.training:
-            self.statistics(vectors)
-        mean, variance = self.statistics.running_mean, self.statistics.running_var
-        targets = batch_norm(vectors, mean, variance, eps=self.statistics.eps)
-        # Shape: (n_words, dim)
-        hidden = torch.stack([contexts.sentences.of_words(layer) for layer in contexts.layers]).mean(0)
-        distance = mse_loss(self.map(layer_norm(hidden.float(), hidden.shape[-1:])).float(), targets)
-        self._distance(distance.detach())
-        return {**output, "loss": self._lm_weight * output["loss"] + distance}
-
-    def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """Those of `BilmLanguageModel`, and the `distance` from the teacher: 1 means that nothing was learned."""
-        return {**super().get_metrics(reset), "distance": self._distance.get_metric(reset)}

@@ -96,7 +96,12 @@ class CorefResolver(ElmoModel):
         self._scores = CorefScores()
         self.initialize()
 
-    def forward(self, tokens: TextFieldTensors, metadata: list[dict[str, Any]]) -> dict[str, Any]:
+    def forward(
+        self,
+        tokens: TextFieldTensors,
+        metadata: list[dict[str, Any]],
+        **kwargs: Any,
+    ) -> dict[str, Any]:
         """
         The tensors of `tokens` have shape `(batch_size, n_sentences, timesteps, ...)`; the `metadata` of a document has
         `sentences`, `speakers`, `genre`, and `clusters` if they are known. For each document, the output has the kept

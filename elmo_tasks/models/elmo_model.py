@@ -6,6 +6,7 @@ from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
@@ -16,7 +17,7 @@ from allennlp.nn.util import masked_softmax
 from elmo_tasks.modules import ContextualModel
 
 __all__ = ["ElmoModel", "concat_texts", "ids_of_words", "labels_of", "names_of", "readable_labels"]
-__all__ += ["softmax_over_words", "warn_of_unknown_words", "without_repetitions"]
+__all__ += ["softmax_over_words", "warn_of_unknown_words", "weights_of", "without_repetitions"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,8 @@ _WITHOUT_VECTORS = (
 class ElmoModel(Model):
     """
     A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places
-    mix the layers with their own weights and share one biLM, which runs once per batch.
+    mix the layers with their own weights and share one biLM, which runs once per batch. `forward`
+    takes and ignores other fields, such as the `dataset` that the reader "interleaving" adds.
 
     # Parameters
 
@@ -133,6 +135,21 @@ def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> Non
 def labels_of(vocab: Vocabulary) -> list[str]:
     """The labels in the order of their numbers."""
     return list(vocab.get_index_to_token_vocabulary("labels").values())
+
+
+def weights_of(labels: list[str], weights: dict[str, float] | None) -> torch.Tensor | None:
+    """
+    The weight of each label in the loss, by `label_weights` of a config: a label has the weight of
+    its name, a tag like `B-PER` also that of `PER`, and all others have 1. `None` without weights.
+    """
+    if weights is None:
+        return None
+    names = {label: label[2:] if label[1:2] == "-" else label for label in labels}
+    unknown = sorted(weights.keys() - names.keys() - set(names.values()))
+    if unknown:
+        known = ", ".join(sorted(set(names.values())))
+        raise ConfigurationError(f"expected label_weights of {known}, got {unknown[0]!r}")
+    return torch.tensor([weights.get(label, weights.get(names[label], 1.0)) for label in labels])
 
 
 def names_of(labels: list[str], rows: list[list[int]]) -> list[list[str]]:

@@ -1,16 +1,17 @@
 """The model for named entities."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import ConditionalRandomField, InputVariationalDropout, Seq2SeqEncoder
+from allennlp.modules.conditional_random_field import ConditionalRandomFieldWeightLannoy
 from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
-from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
+from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, weights_of
 from elmo_tasks.modules.labels import best_tags, crf_scores, tag_probabilities
 from elmo_tasks.tags import tags_to_spans
 
@@ -24,6 +25,7 @@ class NerTagger(ElmoModel):
     each with variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated
     with the words, with the output of the highest biLSTM, or with both. The `encoders` are in order from the
     lowest to the highest; the paper has two. `verbose_metrics` adds the scores of each label to an evaluation.
+    With `label_weights`, see `weights_of`, the loss is that of Lannoy et al. (2012).
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class NerTagger(ElmoModel):
         encoders: list[Seq2SeqEncoder],
         dropout: float = 0.5,
         verbose_metrics: bool = True,
+        label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -40,19 +43,41 @@ class NerTagger(ElmoModel):
         self._tags = labels_of(vocab)
         width = self.width_with_elmo(encoders[-1].get_output_dim())
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
-        self.crf = ConditionalRandomField(len(self._tags), allowed_transitions("BIOUL", dict(enumerate(self._tags))))
+        rules = allowed_transitions("BIOUL", dict(enumerate(self._tags)))
+        weights = weights_of(self._tags, label_weights)
+        if weights is None:
+            self.crf = ConditionalRandomField(len(self._tags), rules)
+        else:
+            self.crf = ConditionalRandomFieldWeightLannoy(
+                len(self._tags),
+                weights.tolist(),
+                rules,
+            )
         self._span_f1 = SpanF1()
         self._verbose_metrics = verbose_metrics
         self.initialize()
 
     def forward(
-        self, tokens: TextFieldTensors, tags: torch.Tensor | None = None, metadata: list[dict[str, Any]] | None = None
+        self,
+        tokens: TextFieldTensors,
+        tags: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence. The output
         has `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each
         sentence; the `words`, if there is metadata; and the `loss` per sentence, if there are tags.
         """
+        return self.decide(self.scores(tokens, metadata), tags)
+
+    def scores(
+        self,
+        tokens: TextFieldTensors,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """The output without what depends on the CRF or on gold tags."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
         # Shape: (batch_size, timesteps, dim)
@@ -61,13 +86,20 @@ class NerTagger(ElmoModel):
             hidden = encoder(self.dropout(hidden), mask)
         # Shape: (batch_size, timesteps, n_tags)
         logits = self.tag_projection(self.with_elmo(hidden, tokens))
-        tag_ids = best_tags(logits, mask, *crf_scores(self.crf))
-        output: dict[str, Any] = {"logits": logits, "mask": mask, "tag_ids": tag_ids}
+        output: dict[str, Any] = {"logits": logits, "mask": mask}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
+        return output
+
+    def decide(self, output: dict[str, Any], tags: torch.Tensor | None = None) -> dict[str, Any]:
+        """Adds the best tags for the logits, and the loss."""
+        logits, mask = output["logits"], output["mask"]
+        tag_ids = best_tags(logits, mask, *crf_scores(self.crf))
+        output["tag_ids"] = tag_ids
         if tags is not None:
             output["loss"] = -self.crf(logits, tags, mask) / len(logits)
-            self._span_f1(names_of(self._tags, tag_ids), names_of(self._tags, ids_of_words(tags, mask)))
+            gold = ids_of_words(tags, mask)
+            self._span_f1(names_of(self._tags, tag_ids), names_of(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

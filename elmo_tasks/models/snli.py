@@ -1,6 +1,6 @@
 """The model for entailment between two sentences."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
@@ -8,8 +8,18 @@ from allennlp.models import Model
 from allennlp.modules import FeedForward, InputVariationalDropout, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
+from torch.nn.functional import cross_entropy
 
-from elmo_tasks.models.elmo_model import ElmoModel, concat_texts, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.metrics import TagF1
+from elmo_tasks.models.elmo_model import (
+    ElmoModel,
+    concat_texts,
+    labels_of,
+    names_of,
+    readable_labels,
+    softmax_over_words,
+    weights_of,
+)
 from elmo_tasks.modules.attention import in_blocks
 from elmo_tasks.modules.dropout import Dropout
 
@@ -38,6 +48,8 @@ class Esim(ElmoModel):
         of the last two fully connected layers.
     attention_dropout : `float`
         Applied to the output of the attention; the paper uses 0.5 with ELMo.
+    label_weights : `Dict[str, float]`, optional
+        See `weights_of`.
     """
 
     def __init__(
@@ -49,6 +61,7 @@ class Esim(ElmoModel):
         output_feedforward: FeedForward,
         dropout: float = 0.5,
         attention_dropout: float = 0.0,
+        label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -61,7 +74,11 @@ class Esim(ElmoModel):
         self.variational_dropout = InputVariationalDropout(dropout)
         self.dropout = torch.nn.Dropout(dropout)
         self.attention_dropout = Dropout(attention_dropout)
+        self._label_weights: torch.Tensor | None
+        weights = weights_of(self._labels, label_weights)
+        self.register_buffer("_label_weights", weights, persistent=False)
         self._accuracy = CategoricalAccuracy()
+        self._label_f1 = TagF1()
         self.initialize()
 
     def forward(
@@ -70,6 +87,7 @@ class Esim(ElmoModel):
         hypothesis: TextFieldTensors,
         label: torch.Tensor | None = None,
         metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each
@@ -77,6 +95,16 @@ class Esim(ElmoModel):
         `encoded_hypothesis`, the words before the attention, of shape `(batch_size, timesteps, encoder_dim)`;
         the `metadata`; and the `loss`, if there are labels.
         """
+        return self.decide(self.scores(premise, hypothesis, metadata), label)
+
+    def scores(
+        self,
+        premise: TextFieldTensors,
+        hypothesis: TextFieldTensors,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """The output without the loss."""
         # Until the pooling, the batch has twice as many rows as pairs: first all premises, then all hypotheses.
         tokens = concat_texts(premise, hypothesis)
         # Shape: (2 * batch_size, timesteps)
@@ -110,9 +138,17 @@ class Esim(ElmoModel):
         output["encoded_premise"], output["encoded_hypothesis"] = encoded.chunk(2)
         if metadata is not None:
             output["metadata"] = metadata
+        return output
+
+    def decide(self, output: dict[str, Any], label: torch.Tensor | None = None) -> dict[str, Any]:
+        """Adds the loss."""
         if label is not None:
-            output["loss"] = torch.nn.functional.cross_entropy(logits, label)
+            logits = output["logits"]
+            output["loss"] = cross_entropy(logits, label, weight=self._label_weights)
             self._accuracy(logits, label)
+            if not self.training:
+                rows = [logits.argmax(-1).tolist(), label.tolist()]
+                self._label_f1(*([names] for names in names_of(self._labels, rows)))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -130,8 +166,11 @@ class Esim(ElmoModel):
         return readable
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`accuracy`."""
-        return {"accuracy": self._accuracy.get_metric(reset)}
+        """`accuracy`; in an evaluation, also `macro_f1`, the mean F1 of the labels."""
+        metrics = {"accuracy": self._accuracy.get_metric(reset)}
+        if not self.training:
+            metrics |= self._label_f1.get_metric(reset)
+        return metrics
 
     default_predictor = "elmo_snli"
 

@@ -71,6 +71,7 @@ class SquadModel(ElmoModel):
         span_start: torch.Tensor | None = None,
         span_end: torch.Tensor | None = None,
         metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         Each text has at least one word. `span_start` and `span_end`, the first and the last word of the
@@ -80,6 +81,17 @@ class SquadModel(ElmoModel):
         with metadata, `metadata` and the answers as `best_span_str`; and the `loss` per question, the sum of
         the cross entropies of the first and the last word, if these are given.
         """
+        output = self.scores(question, passage, metadata)
+        return self.decide(output, span_start, span_end)
+
+    def scores(
+        self,
+        question: TextFieldTensors,
+        passage: TextFieldTensors,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """The output without answers and loss."""
         # Shape: (batch_size, n_passage)
         passage_mask = get_text_field_mask(passage)
         hidden = self._hidden(question, passage, passage_mask)
@@ -90,16 +102,30 @@ class SquadModel(ElmoModel):
         # Shape: (batch_size, n_passage)
         start = self._log_probs(self.start_projection(self.dropout(of_start)), passage_mask)
         end = self._log_probs(self.end_projection(self.dropout(of_end)), passage_mask)
-        span, score = best_span(start.detach(), end.detach(), self._max_span_tokens)
         output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
+        if metadata is not None:
+            output["metadata"] = metadata
+        return output
+
+    def decide(
+        self,
+        output: dict[str, Any],
+        span_start: torch.Tensor | None = None,
+        span_end: torch.Tensor | None = None,
+    ) -> dict[str, Any]:
+        """Adds the most probable answers, and the loss."""
+        start, end = output["start_log_probs"], output["end_log_probs"]
+        span, score = best_span(start.detach(), end.detach(), self._max_span_tokens)
         output |= {"best_span": span, "score": score.exp()}
         if span_start is not None and span_end is not None:
             output["loss"] = nll_loss(start, span_start[:, 0]) + nll_loss(end, span_end[:, 0])
-        if metadata is not None:
-            output["metadata"] = metadata
-            output["best_span_str"] = [_text(row, *bounds) for row, bounds in zip(metadata, span.tolist(), strict=True)]
+        if "metadata" in output:
+            metadata = output["metadata"]
+            bounds = zip(metadata, span.tolist(), strict=True)
+            answers = [_text(row, first, last) for row, (first, last) in bounds]
+            output["best_span_str"] = answers
             if all("answer_texts" in row for row in metadata):
-                self._em_f1(output["best_span_str"], [row["answer_texts"] for row in metadata])
+                self._em_f1(answers, [row["answer_texts"] for row in metadata])
         return output
 
     def _hidden(

@@ -1,15 +1,23 @@
 """The model for semantic roles."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask
+from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import SrlF1
-from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, without_repetitions
+from elmo_tasks.models.elmo_model import (
+    ElmoModel,
+    ids_of_words,
+    labels_of,
+    names_of,
+    weights_of,
+    without_repetitions,
+)
 from elmo_tasks.modules.labels import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
 
@@ -23,7 +31,7 @@ class SemanticRoleLabeler(ElmoModel):
     that marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores
     the BIO tags of arguments. Each tag is trained independently; evaluation finds the best tags that BIO
     allows. ELMo is concatenated with the words, with the output of the encoder, or with both. `verbose_metrics` adds
-    the scores of each label to an evaluation.
+    the scores of each label to an evaluation. `label_weights`: see `weights_of`.
     """
 
     def __init__(
@@ -32,6 +40,7 @@ class SemanticRoleLabeler(ElmoModel):
         encoder: Seq2SeqEncoder,
         predicate_dim: int = 100,
         verbose_metrics: bool = True,
+        label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -41,6 +50,9 @@ class SemanticRoleLabeler(ElmoModel):
         width = self.width_with_elmo(encoder.get_output_dim())
         self.tag_projection = torch.nn.Linear(width, len(self._tags))
         self._rules = bio_scores(self._tags)
+        self._label_weights: torch.Tensor | None
+        weights = weights_of(self._tags, label_weights)
+        self.register_buffer("_label_weights", weights, persistent=False)
         self._srl_f1 = SrlF1()
         self._verbose_metrics = verbose_metrics
         self.initialize()
@@ -51,6 +63,7 @@ class SemanticRoleLabeler(ElmoModel):
         verb_indicator: torch.Tensor,
         tags: torch.Tensor | None = None,
         metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         Each row is one predicate with its sentence. `verb_indicator`, 1 at the predicate and 0 elsewhere, and `tags`
@@ -58,6 +71,16 @@ class SemanticRoleLabeler(ElmoModel):
         shape `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the `loss` per word,
         if there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
         """
+        return self.decide(self.scores(tokens, verb_indicator, metadata), tags)
+
+    def scores(
+        self,
+        tokens: TextFieldTensors,
+        verb_indicator: torch.Tensor,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """The output without tags and loss."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
         # The predicates of a sentence share its embedded words, except in training, where each row has its own dropout.
@@ -70,13 +93,24 @@ class SemanticRoleLabeler(ElmoModel):
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
             output["verb"] = [sentence["verb"] for sentence in metadata]
+        return output
+
+    def decide(self, output: dict[str, Any], tags: torch.Tensor | None = None) -> dict[str, Any]:
+        """Adds the best tags for the logits, and the loss."""
+        logits, mask = output["logits"], output["mask"]
         if tags is not None:
-            loss = torch.nn.functional.cross_entropy(logits[mask], tags[mask], reduction="sum")
+            loss = cross_entropy(
+                logits[mask],
+                tags[mask],
+                weight=self._label_weights,
+                reduction="sum",
+            )
             output["loss"] = loss / mask.sum()
         if not self.training:
             output["tag_ids"] = best_tags(logits, mask, *self._rules)
             if tags is not None:
-                self._srl_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, ids_of_words(tags, mask)))
+                gold = ids_of_words(tags, mask)
+                self._srl_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

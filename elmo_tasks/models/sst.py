@@ -1,6 +1,6 @@
 """The model for sentiment."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
@@ -8,8 +8,17 @@ from allennlp.models import Model
 from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
 from allennlp.training.metrics import CategoricalAccuracy
+from torch.nn.functional import cross_entropy
 
-from elmo_tasks.models.elmo_model import ElmoModel, labels_of, readable_labels, softmax_over_words
+from elmo_tasks.metrics import TagF1
+from elmo_tasks.models.elmo_model import (
+    ElmoModel,
+    labels_of,
+    names_of,
+    readable_labels,
+    softmax_over_words,
+    weights_of,
+)
 from elmo_tasks.modules.attention import in_blocks
 from elmo_tasks.modules.dropout import Dropout
 
@@ -34,6 +43,8 @@ class BiattentiveClassifier(ElmoModel):
         From four times the width of the integrator to the input of the last layer, which is linear.
     embedding_dropout, integrator_dropout : `float`
         Applied to the words, and to the poolings.
+    label_weights : `Dict[str, float]`, optional
+        See `weights_of`.
     """
 
     def __init__(
@@ -45,6 +56,7 @@ class BiattentiveClassifier(ElmoModel):
         output_feedforward: FeedForward,
         embedding_dropout: float = 0.5,
         integrator_dropout: float = 0.1,
+        label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -57,16 +69,33 @@ class BiattentiveClassifier(ElmoModel):
         self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
         self.embedding_dropout = Dropout(embedding_dropout)
         self.integrator_dropout = torch.nn.Dropout(integrator_dropout)
+        self._label_weights: torch.Tensor | None
+        weights = weights_of(self._labels, label_weights)
+        self.register_buffer("_label_weights", weights, persistent=False)
         self._accuracy = CategoricalAccuracy()
+        self._label_f1 = TagF1()
         self.initialize()
 
     def forward(
-        self, tokens: TextFieldTensors, label: torch.Tensor | None = None, metadata: list[dict[str, Any]] | None = None
+        self,
+        tokens: TextFieldTensors,
+        label: torch.Tensor | None = None,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
     ) -> dict[str, Any]:
         """
         `label` has shape `(batch_size,)`; `metadata` has the `words` of each sentence. The output has `logits`, of
         shape `(batch_size, n_labels)`; the `words`, if there is metadata; and the `loss`, if there are labels.
         """
+        return self.decide(self.scores(tokens, metadata), label)
+
+    def scores(
+        self,
+        tokens: TextFieldTensors,
+        metadata: list[dict[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """The output without the loss."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
         embedded = self.embedding_dropout(self.text_field_embedder(tokens))
@@ -85,9 +114,17 @@ class BiattentiveClassifier(ElmoModel):
         output: dict[str, Any] = {"logits": logits}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
+        return output
+
+    def decide(self, output: dict[str, Any], label: torch.Tensor | None = None) -> dict[str, Any]:
+        """Adds the loss."""
         if label is not None:
-            output["loss"] = torch.nn.functional.cross_entropy(logits, label)
+            logits = output["logits"]
+            output["loss"] = cross_entropy(logits, label, weight=self._label_weights)
             self._accuracy(logits, label)
+            if not self.training:
+                rows = [logits.argmax(-1).tolist(), label.tolist()]
+                self._label_f1(*([names] for names in names_of(self._labels, rows)))
         return output
 
     def _pool(self, integrated: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -108,7 +145,10 @@ class BiattentiveClassifier(ElmoModel):
         return {"words": output_dict["words"], **readable_labels(output_dict["logits"], self._labels)}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`accuracy`."""
-        return {"accuracy": self._accuracy.get_metric(reset)}
+        """`accuracy`; in an evaluation, also `macro_f1`, the mean F1 of the labels."""
+        metrics = {"accuracy": self._accuracy.get_metric(reset)}
+        if not self.training:
+            metrics |= self._label_f1.get_metric(reset)
+        return metrics
 
     default_predictor = "elmo_sst"

@@ -3,7 +3,6 @@ What each task takes and gives: a predictor per task, for JSON lines, and `Train
 """
 
 from elmo_tasks.predictors.coref import CorefPredictor
-from elmo_tasks.predictors.interpretation import WordHotflip
 from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
 from elmo_tasks.predictors.pairs import SnliPredictor, SquadPredictor
 from elmo_tasks.predictors.sentence import (
@@ -18,4 +17,3 @@ from elmo_tasks.predictors.trained_task import TrainedTask
 
 __all__ = ["CorefPredictor", "JsonLinesPredictor", "NerPredictor", "PosPredictor", "SentencePredictor"]
 __all__ += ["SnliPredictor", "SquadPredictor", "SrlPredictor", "SstPredictor", "TaggingPredictor", "TrainedTask"]
-__all__ += ["WordHotflip"]

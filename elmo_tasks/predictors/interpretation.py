@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 from allennlp.common.util import JsonDict
-from allennlp.data import Batch, Field, Instance, Token
+from allennlp.data import Batch, Field, Instance
 from allennlp.data.fields import LabelField, ListField, SequenceLabelField, TextField
-from allennlp.interpret.attackers import Attacker, Hotflip
 from allennlp.interpret.saliency_interpreters import SaliencyInterpreter
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
@@ -19,7 +18,7 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors.task import Task, place_of, tokens_of
 
-__all__ = ["EmbeddedWords", "InterpretablePredictor", "WordHotflip", "texts_of"]
+__all__ = ["EmbeddedWords", "InterpretablePredictor", "texts_of"]
 
 
 class InterpretablePredictor(Task, Predictor):
@@ -102,7 +101,7 @@ def _embedder_of(model: Model) -> tuple[str, TextFieldEmbedder]:
 class EmbeddedWords(torch.nn.Module):
     """
     The layer that interpreters hook into. It is called with the embedded words of each text, of shape
-    `(1, n_words, dim)`, which the hooks may change in place, or by Hotflip with the indices of words.
+    `(1, n_words, dim)`, which the hooks may change in place.
     """
 
     def __init__(self, model: Model) -> None:
@@ -110,9 +109,8 @@ class EmbeddedWords(torch.nn.Module):
         # In a tuple, so it is not a part of this module.
         self._model = (model,)
 
-    def forward(self, words: Any) -> torch.Tensor:
-        with torch.no_grad():
-            return words if isinstance(words, torch.Tensor) else _embedder_of(self._model[0])[1](words)
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        return words
 
     def gradients(self, instances: list[Instance], texts: Sequence[str], device: int) -> tuple[dict[str, Any], Any]:
         """
@@ -167,15 +165,3 @@ def _numbers(text: Any, rows: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
     """The positions of the words of a text, or of each sentence of a document."""
     for sentence in text if isinstance(text, ListField) else [text]:
         yield next(rows)[: len(sentence)]
-
-
-@Attacker.register("elmo_hotflip")
-class WordHotflip(Hotflip):
-    """AllenNLP's Hotflip, for any token indexer. The vectors of other words come from sentences of one word."""
-
-    def _make_embedder_input(self, all_tokens: list[str]) -> dict[str, Any]:
-        indexers = self.predictor._dataset_reader._token_indexers
-        batch = Batch(Instance({"word": TextField([Token(word)], indexers)}) for word in all_tokens)
-        batch.index_instances(self.vocab)
-        tensors: dict[str, Any] = move_to_device(batch.as_tensor_dict()["word"], self.cuda_device)
-        return tensors

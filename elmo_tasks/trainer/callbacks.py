@@ -12,7 +12,7 @@ from allennlp.training.util import evaluate
 from elmo_tasks.bilm.outputs import softmax_weights
 from elmo_tasks.files.json_files import read_json, write_json
 
-__all__ = ["LearnedMixCallback", "PerplexityBeforeCallback", "RandomStateCallback", "learned_mixes"]
+__all__ = ["LearnedMixCallback", "PerplexityBeforeCallback", "learned_mixes"]
 
 _GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
 # The `elmo` token embedders of our models.
@@ -89,49 +89,3 @@ class PerplexityBeforeCallback(TrainerCallback):
                 f"{metrics['best_validation_perplexity']:.2f} after; {before['unknown_share']:.1%} of the words are "
                 "unknown, and count as one"
             )
-
-
-@TrainerCallback.register("elmo_random_state")
-class RandomStateCallback(TrainerCallback):
-    """
-    Keeps the state of torch's random numbers in each checkpoint, so a recovered training drops out the same units as
-    an uninterrupted one. AllenNLP reads the data again from the beginning, which gives it the same order. It is one of
-    the trainer's default callbacks, and has no effect in distributed training, where only one process writes.
-    """
-
-    _state: dict[str, torch.Tensor] | None = None
-
-    def state_dict(self) -> dict[str, Any]:
-        state = {"cpu": torch.get_rng_state()}
-        return state | {f"cuda:{number}": torch.cuda.get_rng_state(number) for number in range(_n_gpus_in_use())}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._state = state_dict
-
-    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
-        if self._state is None or trainer._distributed:
-            return
-        state, place = (
-            self._state,
-            (trainer._start_after_epochs_completed, trainer._start_after_batches_in_epoch_completed),
-        )
-
-        def restore(*args: Any) -> None:
-            # Not before batches that only catch up with the checkpoint, nor in the checks before a training.
-            if (trainer._epochs_completed, trainer._batches_in_epoch_completed) >= place:
-                hook.remove()
-                for device, value in state.items():
-                    _set_rng_state(device, value)
-
-        hook = trainer._pytorch_model.register_forward_pre_hook(restore)
-
-
-def _n_gpus_in_use() -> int:
-    return torch.cuda.device_count() if torch.cuda.is_initialized() else 0
-
-
-def _set_rng_state(device: str, state: torch.Tensor) -> None:
-    if device == "cpu":
-        torch.set_rng_state(state)
-    elif int(device.removeprefix("cuda:")) < torch.cuda.device_count():
-        torch.cuda.set_rng_state(state, device)

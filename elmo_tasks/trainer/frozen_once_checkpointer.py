@@ -10,6 +10,7 @@ from allennlp.common.util import is_distributed
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
+from allennlp_today.recovery import check_whole
 from allennlp_today.training import FROZEN_WEIGHTS
 from elmo_tasks.files.atomic_files import atomic_file
 
@@ -78,6 +79,7 @@ class FrozenOnceCheckpointer(Checkpointer):
         left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
         if checkpoint is None or not left_out:
             return checkpoint
+        check_whole(Path(self._frozen_path))
         frozen = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
         self._stored = frozenset(frozen)
         weights = {**checkpoint.model_state, **{name: frozen[name] for name in left_out}}

@@ -88,7 +88,13 @@ class LinearWithShortWarmup(LinearWithWarmup):
     """
 
     def __init__(
-        self, optimizer: torch.optim.Optimizer, num_epochs: int, num_steps_per_epoch: int, warmup_steps: int
+        self,
+        optimizer: torch.optim.Optimizer,
+        num_epochs: int,
+        num_steps_per_epoch: int,
+        warmup_steps: int,
     ) -> None:
-        warmup_steps = min(warmup_steps, num_epochs * num_steps_per_epoch // 10)
+        # A loader that does not know its length gives `None`, for which AllenNLP has an error.
+        if num_steps_per_epoch is not None:
+            warmup_steps = min(warmup_steps, num_epochs * num_steps_per_epoch // 10)
         super().__init__(optimizer, num_epochs, num_steps_per_epoch, warmup_steps)

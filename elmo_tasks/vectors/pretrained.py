@@ -49,7 +49,6 @@ _LANGUAGES = (
 
 NAMED_BILMS: dict[str, tuple[str, ...]] = {
     shipped.DEFAULT_BILM: (),
-    "small-ko-open": (),
     "small-ko-open-2": (),
     "small": (_AUTHORS.format("2x1024_128_2048cnn_1xhighway"),),
     "medium": (_AUTHORS.format("2x2048_256_2048cnn_1xhighway"),),

@@ -25,6 +25,7 @@ class TestCheckData:
         [
             {"train_data_path": "no.txt"},
             {"train_data_path": "no.txt[:80%]"},
+            {"train_data_path": "no.txt[:20%+40%:]"},
             {"validation_data_path": {"one": "ner/dev.txt", "other": "no.txt"}},
             {"vocabulary": {"type": "elmo_lm_from_file", "path": "no.txt"}},
             {"vocabulary": {"pretrained_files": {"tokens": "no.txt"}}},
@@ -39,6 +40,17 @@ class TestCheckData:
             check_data(params.duplicate())
         (tmp_path / "no.txt").touch()
         check_data(params)
+
+    def test_data_that_are_null_are_none(self, config):
+        overridden = {**config.as_dict(quiet=True), "test_data_path": None}
+        params = Params({**overridden, "validation_data_path": None})
+        check_data(params)
+        assert {"train_data_path"} == {key for key in params if key.endswith("data_path")}
+
+    def test_a_part_without_percent_is_an_error(self, config, tmp_path):
+        params = Params({"train_data_path": f"{tmp_path}/ner/train.txt[:5]"})
+        with pytest.raises(ConfigurationError, match=r"percent.*\[:5\]"):
+            check_data(params)
 
     def test_missing_test_data_is_dropped(self, config, tmp_path, caplog):
         path = tmp_path / "ner" / "test.txt"

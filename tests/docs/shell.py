@@ -19,7 +19,7 @@ from tests.paths import CHECKOUT
 # Commands of `python -m elmo_tasks` whose options are checked where they are not run.
 _MODULES = {"annotate": annotate, "embed": embed}
 # Commands that bash may run; all others must be ours.
-_BASH = {"cat", "echo", "head", "mkdir", "printf"}
+_BASH = {"cat", "echo", "head", "mkdir", "printf", "sed"}
 
 # Overrides that shorten training, applied after the overrides of the page.
 _SHORT = {"trainer.num_epochs": 1}

@@ -4,6 +4,7 @@ new interpreters would spend most of the time on imports.
 """
 
 import functools
+import json
 import shutil
 import signal
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from tests.integration.kill_callback import START_METHOD, exit_code_of
-from tests.language_models import metrics_of, train_tiny
+from tests.language_models import CONFIG, TINY, metrics_of, train_tiny
 from tests.paths import FIXTURES
 
 pytestmark = pytest.mark.slow
@@ -88,3 +91,25 @@ class TestTwoProcesses:
         for name in names:
             assert found[name] == pytest.approx(expected[name], rel=1e-5), name
         torch.testing.assert_close(weights(two), weights(one), rtol=0, atol=1e-5)
+
+
+class TestWordList:
+    def test_a_recovered_run_has_the_words_of_its_weights(self, tmp_path):
+        """With a list in a different order, another epoch without learning has the same loss."""
+        words = ["<S>", "</S>", "<UNK>", "the", "of", "and", ".", ","]
+        path, run = tmp_path / "words.txt", tmp_path / "run"
+        vocabulary = {"type": "elmo_lm_from_file", "path": str(path)}
+        overrides = {"vocabulary": vocabulary, "trainer.optimizer.lr": 0.0}
+        path.write_text("\n".join(words))
+        loss = train_tiny(run, overrides)["validation_loss"]
+        more = {**overrides, "trainer.num_epochs": 2}
+        params = Params.from_file(CONFIG, json.dumps({**TINY, **more}))
+        params.to_file(str(run / "config.json"))
+        path.write_text("\n".join([*words[:3], *reversed(words[3:])]))
+        metrics = train_tiny(run, more, recover=True)
+        assert (metrics["epoch"], metrics["validation_loss"]) == (1, pytest.approx(loss, rel=1e-6))
+        before = (run / "vocabulary" / "lm.txt").read_text()
+        path.write_text("\n".join([*words, "zebra"]))
+        with pytest.raises(ConfigurationError, match="lm: 1 new, such as 'zebra'"):
+            train_tiny(run, more, recover=True)
+        assert (run / "vocabulary" / "lm.txt").read_text() == before

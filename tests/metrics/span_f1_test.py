@@ -76,7 +76,17 @@ class TestSpanF1:
         gold = torch.tensor([[vocabulary.get_token_index(tag, "labels") for tag in tags]])
         theirs(torch.nn.functional.one_hot(gold, 5).float(), gold)
         ours([tags], [tags])
-        assert ours.get_metric(verbose=True) == pytest.approx(theirs.get_metric())
+        scores = ours.get_metric(verbose=True)
+        assert scores.pop("macro_f1") == 1.0
+        assert scores == pytest.approx(theirs.get_metric())
+
+    def test_macro_f1_is_the_mean_over_labels(self):
+        """`PER`: 2 of 3 and 2 of 2; `ORG`: 0 of 1, and found once; `LOC`: not there, found once."""
+        metric = SpanF1()
+        gold = ["B-PER", "O", "B-PER", "O", "B-PER", "O", "B-ORG"]
+        predicted = ["B-PER", "O", "B-PER", "B-LOC", "O", "B-ORG", "O"]
+        metric([predicted], [gold])
+        assert metric.get_metric()["macro_f1"] == pytest.approx((0.8 + 0.0 + 0.0) / 3)
 
     def test_the_most_frequent_mistakes(self, caplog):
         metric = SpanF1()

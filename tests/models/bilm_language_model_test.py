@@ -11,10 +11,9 @@ from allennlp.data import Vocabulary
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
-from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary, TransformerIndexer
+from elmo_tasks.data import LmReader, LmVocabulary
 from elmo_tasks.data.lm_data_loader import batch_tensors
-from elmo_tasks.models import BilmLanguageModel, DistilledLanguageModel
-from elmo_tasks.modules import PretrainedTransformer
+from elmo_tasks.models import BilmLanguageModel
 from tests.bilm.helpers import plain_likelihoods
 
 OPTIONS = BilmOptions(
@@ -186,59 +185,6 @@ class TestWeightsToGoOnFrom:
         )
         with pytest.raises(ConfigurationError, match="dictionaries"):
             BilmLanguageModel(vocab, options.to_dict())
-
-
-class TestTeacher:
-    """A biLM that also learns a transformer's vectors."""
-
-    @pytest.fixture
-    def student(self, vocab, checkpoint) -> DistilledLanguageModel:
-        torch.manual_seed(0)
-        teacher = PretrainedTransformer(checkpoint("bert"))
-        arguments = {"softmax": "full", "dropout": 0.0, "teacher_layers": [1, 2], "lm_weight": 0.3}
-        return DistilledLanguageModel(vocab, OPTIONS.to_dict(), teacher, **arguments)
-
-    @pytest.fixture
-    def tensors(self, vocab, checkpoint, tmp_path) -> dict[str, Any]:
-        path = tmp_path / "text.txt"
-        path.write_text("\n".join(SENTENCES))
-        reader = LmReader(teacher=TransformerIndexer(checkpoint("bert"), max_length=40))
-        loader = LmDataLoader(reader, str(path), max_tokens_per_batch=1000)
-        loader.index_with(vocab)
-        (tensors,) = loader
-        return tensors
-
-    def test_the_loss_matches_numpy(self, student, tensors):
-        with torch.no_grad():
-            student.map.weight.normal_()
-            student.map.bias.normal_()
-            mask = tensors["word_ids"].ge(0)
-            hidden, taught = (
-                np.mean([layer[mask].numpy() for layer in layers], 0)
-                for layers in (
-                    student.bilm(tensors["words"]).layers,
-                    student.teacher(**tensors["teacher"]).layers[1:],
-                )
-            )
-        normalised = (hidden - hidden.mean(1, keepdims=True)) / np.sqrt(hidden.var(1, keepdims=True) + 1e-5)
-        mapped = normalised @ student.map.weight.detach().numpy().T + student.map.bias.detach().numpy()
-        distance = np.mean((mapped - (taught - taught.mean(0)) / np.sqrt(taught.var(0, ddof=1) + 0.0025)) ** 2)
-        loss = student(**tensors)["loss"].item()
-        of_words = np.log(student.get_metrics(reset=True)["perplexity"])
-        assert loss == pytest.approx(0.3 * of_words + distance, rel=1e-4)
-
-    @pytest.mark.weekly
-    def test_it_learns_from_a_frozen_teacher(self, student, tensors):
-        teacher = {name: weight.clone() for name, weight in student.teacher.state_dict().items()}
-        optimizer = torch.optim.Adam([weight for weight in student.parameters() if weight.requires_grad], lr=0.01)
-        distances = []
-        for _ in range(60):
-            optimizer.zero_grad()
-            student(**tensors)["loss"].backward()
-            optimizer.step()
-            distances.append(student.get_metrics(reset=True)["distance"])
-        assert distances[0] == pytest.approx(1.0, abs=0.1) and distances[-1] < 0.3
-        assert all(torch.equal(weight, teacher[name]) for name, weight in student.teacher.state_dict().items())
 
 
 def test_a_word_that_allennlp_reads_as_a_newline_is_kept(tmp_path):

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
+from sklearn.metrics import f1_score
 
 from elmo_tasks.data import ElmoTokenIndexer
 from elmo_tasks.models.elmo_model import (
@@ -14,6 +16,7 @@ from elmo_tasks.models.elmo_model import (
     readable_labels,
     softmax_over_words,
     warn_of_unknown_words,
+    weights_of,
 )
 from tests.task_models import BOTH, EACH_PLACE, PLACES, TASKS
 
@@ -63,6 +66,14 @@ def fill_biases(value, *modules):
         for name, parameter in module.named_parameters():
             if name.endswith("bias"):
                 parameter.data.fill_(value)
+
+
+@pytest.mark.parametrize("task", [*TASKS, "pos_tagger"])
+def test_the_field_of_the_reader_interleaving_is_ignored(make_model, task):
+    made = make_model(task, PLACES["none"])
+    tensors = made.tensors(made.instances[:2])
+    loss = made.model(**tensors)["loss"]
+    assert torch.equal(made.model(**tensors, dataset=["news", "mine"])["loss"], loss)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -185,6 +196,18 @@ def test_tags_do_not_depend_on_the_batch(make_model, task, place):
         assert together["tag_ids"][number] == alone["tag_ids"][0]
 
 
+class TestWeightsOf:
+    def test_a_tag_has_the_weight_of_its_label_or_its_own(self):
+        labels = ["O", "B-PER", "I-PER", "B-LOC"]
+        weights = weights_of(labels, {"PER": 2.0, "I-PER": 5.0, "O": 0.5})
+        assert weights is not None and weights.tolist() == [0.5, 2.0, 5.0, 1.0]
+        assert weights_of(labels, None) is None
+
+    def test_an_unknown_label_is_an_error(self):
+        with pytest.raises(ConfigurationError, match="of LOC, O, PER, got 'ORG'"):
+            weights_of(["O", "B-PER", "B-LOC"], {"ORG": 2.0})
+
+
 @pytest.mark.parametrize("task", ROWS)
 class TestClassifiers:
     def test_loss_accuracy_and_output(self, make_model, task):
@@ -207,8 +230,29 @@ class TestClassifiers:
         model.label_projection.bias.data.zero_()[labels.index(guess)] = 1.0
         model(**classifier.batch(*rows))
         assert "loss" not in model(**classifier.batch(rows[0][:-1]))
-        expected = sum(row[-1] == guess for row in rows) / len(rows)
-        assert model.get_metrics(reset=True) == {"accuracy": pytest.approx(expected)}
+        truth = [row[-1] for row in rows]
+        macro_f1 = f1_score(truth, [guess] * len(rows), average="macro", zero_division=0.0)
+        assert model.get_metrics(reset=True) == {
+            "accuracy": pytest.approx(truth.count(guess) / len(truth)),
+            "macro_f1": pytest.approx(macro_f1),
+        }
+        model.train()
+        assert set(model.get_metrics()) == {"accuracy"}
+
+    def test_label_weights(self, make_model, task):
+        """The mean of the losses of all texts, weighted by their labels."""
+        rows = ROWS[task]
+        name = rows[0][-1]
+        weights = f"{{ model+: {{ label_weights: {{ '{name}': 3 }} }} }}"
+        classifier = make_model(task, [], weights)
+        classifier.enlarge()
+        output = classifier.model(**classifier.batch(*rows))
+        labels = labels_of(classifier.model.vocab)
+        numbers = torch.tensor([labels.index(row[-1]) for row in rows])
+        losses = torch.nn.functional.cross_entropy(output["logits"], numbers, reduction="none")
+        factors = torch.tensor([3.0 if row[-1] == name else 1.0 for row in rows])
+        expected = (losses * factors).sum() / factors.sum()
+        torch.testing.assert_close(output["loss"], expected)
 
 
 @pytest.mark.parametrize(("known", "warns"), [("The", False), ("나는", True)])

@@ -118,10 +118,12 @@ class TestNerTagger:
         model(**batch_of(tagger, ["Ann"], ["Paris"], tags=[["B-PER"], ["B-LOC"]]))
         names = ("precision", "recall", "f1-measure")
         overall = dict.fromkeys((f"{name}-overall" for name in names), 0.5)
+        # The F1 of `PER` is 2/3, that of `LOC` is 0.
+        overall["macro_f1"] = pytest.approx(1 / 3)
         # Without the labels, for a progress bar.
         assert model.get_metrics() == overall
         metrics = model.get_metrics(reset=True)
-        assert metrics.items() > overall.items()
+        assert {name: metrics[name] for name in overall} == overall
         assert (metrics["precision-PER"], metrics["recall-PER"], metrics["recall-LOC"]) == (0.5, 1.0, 0.0)
         assert set(model.get_metrics(reset=True).values()) == {0.0}
 
@@ -129,4 +131,22 @@ class TestNerTagger:
         """AllenNLP's name for it."""
         tagger = make_model("ner", [], "{ model+: { verbose_metrics: false } }")
         tagger.model(**batch_of(tagger, ["Ann"], tags=[["B-PER"]]))
-        assert len(tagger.model.get_metrics(reset=True)) == 3
+        assert len(tagger.model.get_metrics(reset=True)) == 4
+
+    @pytest.mark.parametrize("weight", [1.0, 3.0])
+    def test_label_weights(self, make_model, weight):
+        """A word counts as often as its weight says, with AllenNLP's loss of Lannoy et al."""
+        plain = make_model("ner", [])
+        # The start and the end of a sentence have no weight.
+        plain.model.crf.start_transitions.data.zero_()
+        plain.model.crf.end_transitions.data.zero_()
+        weights = f"{{ model+: {{ label_weights: {{ PER: {weight} }} }} }}"
+        weighted = make_model("ner", [], weights)
+        weighted.model.load_state_dict(plain.model.state_dict(), strict=False)
+        losses = []
+        for tags in (["O"], ["B-PER"]):
+            batch = batch_of(plain, ["Ann"], tags=[tags])
+            losses.append([made.model(**batch)["loss"].item() for made in (plain, weighted)])
+        (of_o, weighted_of_o), (of_name, weighted_of_name) = losses
+        assert weighted_of_o == pytest.approx(of_o, rel=1e-5)
+        assert weighted_of_name == pytest.approx(weight * of_name, rel=1e-5)

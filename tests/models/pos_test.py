@@ -3,6 +3,7 @@ import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model
+from sklearn.metrics import f1_score
 
 from elmo_tasks.vectors.elmo import Elmo
 from tests.paths import TINY_BILM
@@ -45,4 +46,18 @@ class TestPosClassifier:
             n_gold, n_predicted = (sum(pair[side] == tag for pair in pairs) for side in (0, 1))
             assert metrics[f"precision-{tag}"] == pytest.approx(right / n_predicted if n_predicted else 0)
             assert metrics[f"recall-{tag}"] == pytest.approx(right / n_gold if n_gold else 0)
-        assert model.get_metrics().keys() == {"accuracy", "accuracy3"}
+        macro_f1 = f1_score(*zip(*pairs, strict=True), average="macro", zero_division=0.0)
+        assert metrics["macro_f1"] == pytest.approx(macro_f1)
+        assert model.get_metrics().keys() == {"accuracy", "accuracy3", "macro_f1"}
+
+    def test_label_weights(self, make_model):
+        """The losses of words with these tags count more, among as many words."""
+        made = make_model("pos_tagger", [], "{ model+: { label_weights: { NN: 3 } } }")
+        instance = next(each for each in made.instances if "NN" in each["tags"].labels)
+        output = made.model(**made.tensors([instance]))
+        losses = []
+        rows = output["logits"][0].log_softmax(-1)
+        for row, tag in zip(rows, instance["tags"].labels, strict=True):
+            loss = -row[made.model.vocab.get_token_index(tag, "labels")].item()
+            losses.append(3 * loss if tag == "NN" else loss)
+        assert output["loss"].item() == pytest.approx(sum(losses) / len(losses), rel=1e-5)

@@ -45,6 +45,16 @@ class TestSemanticRoleLabeler:
         assert len(losses) == 6
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
+    def test_label_weights(self, make_model):
+        """The losses of words with these labels count more, among as many words."""
+        made = make_model("srl", [], "{ model+: { label_weights: { ARG1: 3, V: 0 } } }")
+        output = made.model(**batch_of(made, SENTENCE, tags=[GOLD]))
+        losses = []
+        for row, tag in zip(output["logits"][0].log_softmax(-1), GOLD.split(), strict=True):
+            losses.append(-row[made.model.vocab.get_token_index(tag, "labels")].item())
+        expected = losses[0] + 3 * losses[2] + 3 * losses[3]
+        assert output["loss"].item() == pytest.approx(expected / 4, rel=1e-5)
+
     def test_the_tags_follow_bio_even_if_the_best_single_tags_do_not(self, make_model):
         """`I-ARG1` is best everywhere, but may not come first."""
         made = make_model("srl", [])

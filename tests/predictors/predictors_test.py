@@ -8,7 +8,7 @@ from allennlp.interpret.attackers import InputReduction
 from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleGradient, SmoothGradient
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors import SentencePredictor, WordHotflip
+from elmo_tasks.predictors import SentencePredictor
 from elmo_tasks.predictors.interpretation import texts_of
 from tests.predictors.trained_task_test import rounded
 from tests.task_models import EACH_PLACE, PLACES, TASKS
@@ -173,7 +173,7 @@ class TestAllTasks:
         assert predictor.predict_json(LINES[task][1]) == rounded(before)
 
     @pytest.mark.parametrize("places", EACH_PLACE)
-    def test_words_are_removed_or_replaced(self, made_predictor, task, places):
+    def test_words_are_removed(self, made_predictor, task, places):
         if task == "coref":
             pytest.skip("mentions are numbers of words, which change with each removed word")
         if task == "squad" and places != "none":
@@ -182,9 +182,6 @@ class TestAllTasks:
         of_text, predictor = names.get(task, ("tokens", "grad_input_1")), made_predictor(task, places)
         reduced = InputReduction(predictor).attack_from_json(LINES[task][1], *of_text)
         assert reduced["final"] and all(set(words) <= set(reduced["original"]) for words in reduced["final"])
-        flipped = WordHotflip(predictor, max_tokens=50).attack_from_json(LINES[task][1], *of_text)
-        for words in flipped["final"]:
-            assert len(words) == len(flipped["original"]) and words != flipped["original"]
 
 
 class TestBatches:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
 from allennlp.data.fields import TensorField
@@ -181,3 +182,10 @@ class TestFrozenOnceCheckpointer:
     def test_checkpoints_within_an_epoch_are_small_too(self, tmp_path):
         train(tmp_path, SmallModel(), 1, save_every_num_batches=1)
         assert names_in(tmp_path / "model_state_e0_b1.th") == TRAINED
+
+    def test_damaged_frozen_weights_are_named(self, tmp_path):
+        train(tmp_path, SmallModel(), 1)
+        file = tmp_path / "frozen_weights.th"
+        file.write_bytes(file.read_bytes()[:-100])
+        with pytest.raises(ConfigurationError, match=r"damaged.*frozen_weights\.th"):
+            train(tmp_path, SmallModel(), 2)

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
 from allennlp.training.optimizers import AdamOptimizer, Optimizer
 
-from elmo_tasks.trainer import FusedAdam, RecoverableMovingAverage, StaircaseDecay
+from elmo_tasks.trainer import (
+    FusedAdam,
+    LinearWithShortWarmup,
+    RecoverableMovingAverage,
+    StaircaseDecay,
+)
 
 
 class Network(torch.nn.Module):
@@ -198,3 +204,11 @@ def test_a_warm_up_is_at_most_a_tenth_of_the_training(n_steps, warmup_steps):
     expected = np.arange(1, warmup_steps + 1) / warmup_steps
     assert found[:warmup_steps] == pytest.approx(expected)
     assert found[warmup_steps:] == pytest.approx(np.linspace(1, 0, n_steps - warmup_steps + 1)[1:])
+
+
+def test_a_warm_up_needs_the_number_of_steps():
+    """A loader that does not know its length has none."""
+    parameter = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    with pytest.raises(ConfigurationError, match="num_steps_per_epoch"):
+        LinearWithShortWarmup(optimizer, 2, None, 500)

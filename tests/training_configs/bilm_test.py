@@ -4,9 +4,7 @@ import shutil
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
-from allennlp_today.harmless import check_config
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.models import BilmLanguageModel
 from tests.paths import TINY_BILM, TRAINING_CONFIGS
@@ -14,7 +12,7 @@ from tests.training_configs.configs import differences, evaluated
 
 # "bilm_original" is too large for a test.
 # Fine-tuning also trains a softmax and prints two perplexities, so it runs daily.
-TRAINED_BILMS = [pytest.param(name, marks=pytest.mark.weekly) for name in ("bilm", "bilm_softmax", "bilm_distil")]
+TRAINED_BILMS = [pytest.param(name, marks=pytest.mark.weekly) for name in ("bilm", "bilm_softmax")]
 TRAINED_BILMS.append("bilm_finetune")
 
 
@@ -78,7 +76,7 @@ class TestBilmConfigs:
 class TestTraining:
     @pytest.mark.parametrize("name", TRAINED_BILMS)
     def test_a_published_bilm_config_trains_a_self_contained_archive(
-        self, environment, command, tmp_path, fixtures_root, checkpoint, name, capsys
+        self, environment, command, tmp_path, fixtures_root, name, capsys
     ):
         """The text and biLM are deleted before the archive is used."""
         text, bilm, run = (tmp_path / folder for folder in ("lm", "bilm", "run"))
@@ -87,12 +85,7 @@ class TestTraining:
         environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
         environment.setenv("ELMO_TASKS_BILM", str(bilm))
         small = {f"model.options.lstm.{key}": value for key, value in (("dim", 32), ("projection_dim", 8))}
-        names = dict.fromkeys(
-            ("dataset_reader.teacher.model_name", "model.teacher.model_name"), str(checkpoint("bert"))
-        )
-        teacher = {**names, "dataset_reader.teacher.max_length": 40, "model.teacher_layers": [1, 2]}
-        special = {"bilm": small, "bilm_distil": teacher}
-        overrides = {"trainer.num_epochs": 1, **special.get(name, {})}
+        overrides = {"trainer.num_epochs": 1, **(small if name == "bilm" else {})}
         config = TRAINING_CONFIGS / f"{name}.jsonnet"
         command("train", config, "-s", run, "-o", json.dumps(overrides))
         metrics = json.loads((run / "metrics.json").read_text())
@@ -113,32 +106,10 @@ class TestTraining:
         for folder in (text, bilm):
             shutil.rmtree(folder)
         output = tmp_path / "evaluated.json"
-        trust = []
-        if name == "bilm_distil":
-            # This teacher is a local checkpoint, which an archive may not name.
-            with pytest.raises(SystemExit, match=r"local path.*--trust"):
-                command("evaluate", run / "model.tar.gz", dev, "--output-file", output)
-            assert not output.exists()
-            trust = ["--trust"]
-        command("evaluate", run / "model.tar.gz", dev, "--output-file", output, *trust)
+        command("evaluate", run / "model.tar.gz", dev, "--output-file", output)
         for key in ("perplexity", "forward_perplexity", "backward_perplexity", "unknown_share", "loss"):
             value = json.loads(output.read_text())[key]
             assert value == pytest.approx(metrics[f"best_validation_{key}"], rel=1e-5), key
-
-
-class TestTeacher:
-    def test_the_archive_of_the_published_config_may_be_untrusted(self, environment, tmp_path, monkeypatch):
-        """Its teacher is a name on the hub; only the config and the tokenizer are fetched."""
-        monkeypatch.chdir(tmp_path)
-        environment.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
-        config = evaluated(TRAINING_CONFIGS / "bilm_distil.jsonnet")
-        vocabulary = {"type": "elmo_lm"}
-        check_config({**config, "vocabulary": vocabulary}, tmp_path)
-        for part in ("dataset_reader", "model"):
-            teacher = {**config[part]["teacher"], "model_name": str(tmp_path)}
-            local = {**config, "vocabulary": vocabulary, part: {**config[part], "teacher": teacher}}
-            with pytest.raises(ConfigurationError, match=rf"local path.*{part}\.teacher"):
-                check_config(local, tmp_path)
 
 
 class TestWords:

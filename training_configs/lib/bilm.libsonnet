@@ -52,9 +52,6 @@ local of_size(size) = if std.isString(size) then sizes[size] else (
   sizes.small + size
 );
 
-// Learning from a transformer, on a CPU.
-local distilling = sizes.small { tokens: 1024, epochs: 1, optimizer+: { lr: 0.001 }, scheduler+: { warmup_steps: 200 } };
-
 // A softmax for a frozen biLM.
 local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler+: { warmup_steps: 200 } };
 
@@ -65,8 +62,6 @@ function(
   start=null,
   // Whether the biLM to start from is frozen, and only a softmax over the words of the text is trained.
   frozen=false,
-  // A transformer to learn from: { model_name, layers, lm_weight }. See `elmo_distilled_bilm`.
-  teacher=null,
   // A bilm-tf vocab.txt as the vocabulary; null counts the words of the text. A softmax to start from has its own.
   word_list=if start != null && !frozen && std.objectHasAll(start, 'word_list') then start.word_list else null,
   max_words=if frozen then 30000 else 800000,
@@ -78,7 +73,7 @@ function(
   // Whether the softmax is trained on samples of the words or on all: 'sampled' or 'full'.
   softmax='sampled',
   dropout=if frozen then 0 else 0.1,
-  training=if frozen then softmax_alone else if teacher != null then distilling else if start != null then finetuning else of_size(size),
+  training=if frozen then softmax_alone else if start != null then finetuning else of_size(size),
   epochs=training.epochs,
   tokens_per_batch=training.tokens,
   optimizer=training.optimizer,
@@ -93,7 +88,6 @@ function(
     dataset_reader: {
       type: 'elmo_lm',
       nfc: nfc,
-      [if teacher != null then 'teacher']: { type: 'elmo_transformer', model_name: teacher.model_name },
     },
     train_data_path: text.train,
     validation_data_path: text.dev,
@@ -125,13 +119,8 @@ function(
       [if frozen || (start != null && word_list == null) then 'pretrained_softmax']: false,
       softmax: softmax,
       // For few words, a quarter of the samples is enough.
-      [if frozen || teacher != null then 'n_samples']: 2048,
+      [if frozen then 'n_samples']: 2048,
       dropout: dropout,
-    } + if teacher == null then {} else {
-      type: 'elmo_distilled_bilm',
-      teacher: { type: 'transformer', model_name: teacher.model_name },
-      teacher_layers: teacher.layers,
-      lm_weight: teacher.lm_weight,
     },
     data_loader: loader,
     validation_data_loader: loader { shuffle: false },

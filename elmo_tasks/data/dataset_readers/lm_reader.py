@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from glob import glob
 from itertools import chain, pairwise, tee
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader, Instance, TokenIndexer
+from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import MetadataField
 
 from elmo_tasks.text import words_of_text
@@ -84,13 +84,12 @@ def text_files(path: str) -> list[str]:
 class LmReader(DatasetReader):
     """
     Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the vocabulary; the
-    data loader "elmo_lm" makes the tensors, including those for a `teacher`.
+    data loader "elmo_lm" makes the tensors.
     """
 
-    def __init__(self, *, nfc: bool = True, teacher: Optional[TokenIndexer] = None, **kwargs: Any) -> None:
+    def __init__(self, *, nfc: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._nfc = nfc
-        self.teacher = teacher
 
     def text(self, path: str | os.PathLike[str]) -> LmText:
         """The sentences of a file, a folder or a pattern."""

@@ -1,12 +1,15 @@
 """The base classes and shared functions of the dataset readers of tasks."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from os import PathLike, fspath
 from typing import Any, Optional
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, ListField, MetadataField, SequenceLabelField, TextField
@@ -15,9 +18,12 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.text import as_words
 from elmo_tasks.text.lines import located
 
-__all__ = ["FileReader", "SpanTagsField", "TaskReader", "part_of_file", "sentence_fields", "word_of"]
+__all__ = ["FileReader", "SpanTagsField", "TaskReader", "parts_of_file"]
+__all__ += ["sentence_fields", "word_of"]
 
-_PART = re.compile(r"(.*)\[(\d{0,2})%?:(\d{0,2})%?\]")
+# What looks like parts after a path: not a character class of a pattern, such as `[0-9]`.
+_PARTS = re.compile(r"(.*)\[([\d\s.+:%]*[:%][\d\s.+:%]*)\]")
+_PART = re.compile(r"\s*(?:(\d+(?:\.\d+)?)%)?\s*:\s*(?:(\d+(?:\.\d+)?)%)?\s*")
 
 
 class FileReader:
@@ -49,14 +55,14 @@ class FileReader:
                     text.token_indexers = self._token_indexers
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        name, start, stop = part_of_file(file_path)
+        name, parts = parts_of_file(file_path)
         path = cached_path(name)
         rows = self.rows(path)
-        if (start, stop) != (0, 100):
+        if parts:
             # The sentences of a text, which have one place, are in the same part.
             texts = [list(group) for _, group in groupby(rows, key=itemgetter(0))]
-            part = texts[len(texts) * start // 100 : len(texts) * stop // 100]
-            rows = chain.from_iterable(part)
+            chosen = chain.from_iterable(_texts_between(texts, *part) for part in parts)
+            rows = chain.from_iterable(chosen)
         first = list(islice(rows, 1))
         if not first:
             raise ValueError(f"expected at least one {self.wanted}, got none: {path}")
@@ -70,10 +76,32 @@ class FileReader:
                 yield instance
 
 
-def part_of_file(path: str | PathLike[str]) -> tuple[str, int, int]:
-    """A path, and the part of its rows to read, in percent: `export.json[:80%]` for training, and `[80%:]` for dev."""
-    match = _PART.fullmatch(fspath(path))
-    return (fspath(path), 0, 100) if match is None else (match[1], int(match[2] or 0), int(match[3] or 100))
+def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[tuple[Fraction, Fraction]]]:
+    """
+    A path, and the parts of its rows to read, each from one percentage to another; none for the
+    whole file. `export.json[20%:40%]` is a fold of five, `export.json[:20%+40%:]` the others.
+    """
+    name = fspath(path)
+    match = _PARTS.fullmatch(name)
+    if match is None or os.path.exists(name):
+        return name, []
+    parts = []
+    last = Fraction(0)
+    for text in match[2].split("+"):
+        bounds = _PART.fullmatch(text)
+        start = stop = Fraction(0)
+        if bounds is not None:
+            start, stop = Fraction(bounds[1] or 0), Fraction(bounds[2] or 100)
+        if not last <= start < stop <= 100:
+            expected = "parts in percent and in order, such as [:80%] or [:20%+40%:]"
+            raise ConfigurationError(f"expected {expected}, got [{match[2]}]: {name}")
+        parts.append((start, stop))
+        last = stop
+    return match[1], parts
+
+
+def _texts_between(texts: list[Any], start: Fraction, stop: Fraction) -> list[Any]:
+    return texts[int(len(texts) * start / 100) : int(len(texts) * stop / 100)]
 
 
 class TaskReader(FileReader, DatasetReader):
