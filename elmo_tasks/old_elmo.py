@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from allennlp_today.archives import loading, reading_from, refuse_outside
-from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.import_hooks import Module, after_import, replace, replaces
+from allennlp_today.trust import loading, reading_from, refuse_outside
 
 __all__ = ["bring_back_elmo_embedder", "take_elmo_from_the_archive"]
 
@@ -27,8 +27,9 @@ def bring_back_elmo_embedder(commands: Module) -> None:
     def attribute(name: str) -> object:
         return getattr(importlib.import_module("elmo_tasks.vectors.legacy_embedder"), name)
 
-    module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
+    module = sys.modules["allennlp.commands.elmo"] = ModuleType("allennlp.commands.elmo")
     module.__dict__["__getattr__"] = attribute
+    replace(commands, "elmo", module)
 
 
 @after_import("allennlp.modules.elmo")

@@ -10,7 +10,7 @@ import allennlp.training.gradient_descent_trainer
 from allennlp.common import Params
 from allennlp.models import Model
 
-from allennlp_today.import_hooks import replaces
+from allennlp_today.import_hooks import applied_now, replace, replaces
 from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
 from elmo_tasks.bilm.process import keep_freed_memory
 
@@ -19,25 +19,44 @@ __all__ = ["HARMLESS", "commands", "data", "metrics", "models", "modules", "pred
 HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text("utf-8"))
 """What archives that are not trusted may name."""
 
-allennlp.common.params.evaluate_file = configs.evaluate_file
-# Default callbacks, not some in our configs, so they work for any model with ELMo and leave configs unchanged.
-defaults = allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS
-allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (
-    *defaults,
-    trainer.LearnedMixCallback,
-    trainer.RandomStateCallback,
-)
-
-
-@replaces(allennlp.commands.train, "train_model")
-def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
-    configs.log_less()
-    configs.check_data(params)
-    if _trains_a_bilm(params):
-        keep_freed_memory()
-    return original(params, *args, **kwargs)
-
 
 def _trains_a_bilm(params: Params) -> bool:
     kind = params.as_dict(quiet=True).get("model", {}).get("type")
     return kind in Model.list_available() and issubclass(Model.by_name(kind), models.BilmLanguageModel)
+
+
+@applied_now
+def set_variables_in_configs() -> None:
+    """
+    Symptom: configs do not find the data, the biLM and the files that they share.
+    Cause: AllenNLP knows only variables of the environment. Now configs have the defaults of this package.
+    """
+    replace(allennlp.common.params, "evaluate_file", configs.evaluate_file)
+
+
+@applied_now
+def add_callbacks_of_trainings() -> None:
+    """
+    Symptom: a training does not print the learned mix, and other random numbers follow a recovery.
+    Cause: these are callbacks. As defaults they work for any model with ELMo, and leave configs unchanged.
+    """
+    gradient_descent_trainer = allennlp.training.gradient_descent_trainer
+    callbacks = [*gradient_descent_trainer.DEFAULT_CALLBACKS]
+    callbacks += [trainer.LearnedMixCallback, trainer.RandomStateCallback]
+    replace(gradient_descent_trainer, "DEFAULT_CALLBACKS", tuple(callbacks))
+
+
+@applied_now
+def check_data_before_a_training() -> None:
+    """
+    Symptom: a training without its data ends after minutes, and one of a biLM is slower than it could be.
+    Cause: files are opened when they are read, and glibc returns freed memory to the system.
+    """
+
+    @replaces(allennlp.commands.train, "train_model")
+    def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
+        configs.log_less()
+        configs.check_data(params)
+        if _trains_a_bilm(params):
+            keep_freed_memory()
+        return original(params, *args, **kwargs)

@@ -61,7 +61,7 @@ STATES = {
     "normal": ({}, ""),
     "guards switched off": ({"ALLENNLP_TODAY_WITHOUT": GUARDS}, ""),
     "no extension of torch": ({"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, ""),
-    "an error while installing": ({}, "sys.modules['allennlp_today.training'] = None; import torch"),
+    "an error while installing": ({}, "sys.modules['allennlp_today.repairs.training'] = None; import torch"),
 }
 
 INDEXER = {
@@ -151,7 +151,6 @@ def with_options(**lstm: object) -> dict[str, object]:
 
 # The changed parts of the model of models/ner, and what the error names.
 MODELS = {
-    "folder of layers": ({"bilm": {**BILM, "cache_folder": "outside"}}, "cache_folder"),
     "biLM outside": ({"bilm": {**BILM, "included": "../../outside"}}, "included"),
     "biLM at an address": ({"bilm": {**BILM, "type": "transformer", "model_name": "http://x/y"}}, "model_name"),
     "many layers": (with_options(n_layers=10**9), "n_layers"),
@@ -161,8 +160,8 @@ MODELS = {
     "encoder of a class": ({"encoders": [{"type": "evil_module.Evil"}]}, "evil_module"),
     "weights of the hub": ({"encoders": [{"type": "bart_encoder", "model_name": "org/name"}]}, "bart_encoder"),
     "argument of the embedder": (
-        {"text_field_embedder": {"token_embedders": {"elmo": {"type": "elmo", "cache_folder": "outside"}}}},
-        "cache_folder",
+        {"text_field_embedder": {"token_embedders": {"elmo": {"type": "elmo", "pretrained_folder": "outside"}}}},
+        "pretrained_folder",
     ),
 }
 
@@ -188,17 +187,29 @@ class TestConfigs:
         assert "\n" not in str(error.value)
         assert not (tmp_path / "outside").exists()
 
+    def test_the_cache_is_the_user_s(self, tmp_path, monkeypatch):
+        """A limit of one byte would empty it."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
+        of_a_config = {"cache_folder": "outside", "cache_max_bytes": 1, "cache_dtype": "float16"}
+        path = attacking_model(tmp_path, {"bilm": {**BILM, **of_a_config}})
+        TrainedTask(path)("It works.")
+        assert (tmp_path / "cache").exists() and not (tmp_path / "outside").exists()
+        assert not load_archive(path).config["model"]["bilm"].keys() & of_a_config.keys()
+        archive = load_archive(path, overrides={"model.bilm.cache_folder": "mine"})
+        assert archive.config["model"]["bilm"]["cache_folder"] == "mine"
+
     def test_each_door_refuses_it(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
-        path = attacking_model(tmp_path, {"bilm": {**BILM, "cache_folder": "outside"}})
+        path = attacking_model(tmp_path, {"bilm": {**BILM, "included": "../../outside"}})
         (tmp_path / "text.txt").write_text("a b\n")
         assert main(["annotate", str(path), "text.txt", "out.jsonl"]) == 1
-        assert "cache_folder" in capsys.readouterr().err
+        assert "../../outside" in capsys.readouterr().err
         assert main(["package", str(path), "."]) == 1
         monkeypatch.setenv("ELMO_TASKS_SERVE", str(path))
         serve = pytest.importorskip("elmo_tasks.serve")
         for door in (serve.make_app, lambda: load_archive(path), lambda: spacy_with(path)("a b")):
-            with pytest.raises(ConfigurationError, match="cache_folder"):
+            with pytest.raises(ConfigurationError, match=r"\.\./\.\./outside"):
                 door()
         assert not (tmp_path / "outside").exists()
 

@@ -14,6 +14,11 @@ from typing import Any
 
 __all__ = ["install", "load_archive"]
 
+# Importing them registers the guards, which are first, and the fixes.
+_MODULES = ["trust.loader", "trust.options", "repairs.deferred_imports", "repairs.errors"]
+_MODULES += ["repairs.hugging_face", "repairs.placeholders", "repairs.startup"]
+_MODULES += ["repairs.third_party", "repairs.training"]
+
 _installed = False
 
 
@@ -23,34 +28,27 @@ def install() -> None:
     if _installed or importlib.util.find_spec("allennlp") is None:
         return
     _installed = True
-    # The guards, in `archives`, are first.
-    from allennlp_today import (  # noqa: F401
-        archives,
-        deferred_imports,
-        errors,
-        hugging_face,
-        placeholders,
-        startup,
-        third_party,
-        training,
-    )
-    from allennlp_today.entry_points import entry_points
-    from allennlp_today.import_hooks import FIXES, WITHOUT
+    for module in _MODULES:
+        importlib.import_module(f"allennlp_today.{module}")
+
+    from allennlp_today.import_hooks import REPAIRS, WITHOUT
+    from allennlp_today.plugins import entry_points
 
     for entry in entry_points("allennlp_today.repairs"):
         try:
             entry.load()
         except ImportError as error:  # A checkout that was moved.
-            warnings.warn(f"{entry.name}: its repairs of AllenNLP cannot be imported: {error}", RuntimeWarning, 2)
-    names = {fix.__name__ for fix in FIXES}
+            message = f"{entry.name}: its repairs of AllenNLP cannot be imported: {error}"
+            warnings.warn(message, RuntimeWarning, 2)
+    names = {repair.name for repair in REPAIRS if not repair.is_guard}
     if unknown := WITHOUT - names:
-        message = f"expected names among {sorted(names)}, got {sorted(unknown)}; guards cannot be switched off"
-        warnings.warn(f"ALLENNLP_TODAY_WITHOUT: {message}", RuntimeWarning, 2)
+        message = f"ALLENNLP_TODAY_WITHOUT: expected names among {sorted(names)}, got {sorted(unknown)}"
+        warnings.warn(f"{message}; guards cannot be switched off", RuntimeWarning, 2)
 
 
 def __getattr__(name: str) -> Any:
     if name == "load_archive":
-        return importlib.import_module("allennlp_today.archives").load_archive
+        return importlib.import_module("allennlp_today.trust").load_archive
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

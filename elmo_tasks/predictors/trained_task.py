@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -20,7 +19,7 @@ from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from allennlp_today import load_archive
-from allennlp_today.archives import parse_config
+from allennlp_today.trust import read_config
 from elmo_tasks.arguments import PACKAGES
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
@@ -307,21 +306,12 @@ def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
     _import_packages()
     if (path := local_model(model)) is None:
         return None
-    with suppress(ConfigurationError, KeyError, OSError, StopIteration, tarfile.TarError, TypeError, ValueError):
-        name = _config_in(path)["model"]["type"]
+    with suppress(ConfigurationError, KeyError, OSError, TypeError, ValueError):
+        name = read_config(path)["model"]["type"]
         # `by_name` would import the module of any other name.
         predictor = Model.by_name(name).default_predictor if name in Model.list_available() else None
         return None if predictor is None else Predictor.by_name(predictor)
     return None
-
-
-def _config_in(path: Path) -> dict[str, Any]:
-    if path.is_dir():
-        return parse_config((path / "config.json").read_bytes(), path)
-    with tarfile.open(path) as archive:
-        # AllenNLP writes the config first, so the weights are not read.
-        content: Any = archive.extractfile(next(member for member in archive if member.name == "config.json"))
-        return parse_config(content.read(), path)
 
 
 def _import_packages(names: str | None = None) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from allennlp_today.harmless import check_config
+from allennlp_today.trust.walk import harmless_config
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.models import BilmLanguageModel
 from tests.paths import TINY_BILM, TRAINING_CONFIGS
@@ -133,12 +133,12 @@ class TestTeacher:
         environment.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
         config = evaluated(TRAINING_CONFIGS / "bilm_distil.jsonnet")
         vocabulary = {"type": "elmo_lm"}
-        check_config({**config, "vocabulary": vocabulary}, tmp_path)
+        harmless_config({**config, "vocabulary": vocabulary}, tmp_path)
         for part in ("dataset_reader", "model"):
             teacher = {**config[part]["teacher"], "model_name": str(tmp_path)}
             local = {**config, "vocabulary": vocabulary, part: {**config[part], "teacher": teacher}}
             with pytest.raises(ConfigurationError, match=rf"local path.*{part}\.teacher"):
-                check_config(local, tmp_path)
+                harmless_config(local, tmp_path)
 
 
 class TestWords:

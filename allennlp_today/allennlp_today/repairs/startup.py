@@ -1,18 +1,18 @@
 """The start of `allennlp`, and its plugins."""
 
 import gc
-import importlib
-import importlib.util
 import logging
-import pkgutil
 import tarfile
 from collections.abc import Callable
+from typing import Any
 
-from allennlp_today.entry_points import entry_points
 from allennlp_today.import_hooks import Module, after_import, replaces
-
-# They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
-_SCRIPTS = {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
+from allennlp_today.plugins import (
+    import_installed_plugins,
+    import_package,
+    import_plugin,
+    search_current_folder,
+)
 
 
 @after_import("allennlp.common.plugins")
@@ -20,23 +20,32 @@ def find_plugins_by_entry_points(plugins: Module) -> None:
     """
     Symptom: AllenNLP finds plugins only in a folder with a file `.allennlp_plugins`. If a plugin cannot be
     imported, a line is logged and its names are missing. Every command starts with log lines about plugins.
-    Cause: `import_plugins` does not look for entry points, and catches errors.
+    A file in the current folder replaces an installed package of the same name.
+    Cause: `import_plugins` does not look for entry points, catches errors, and puts the current folder in front
+    of the path. Now this folder is searched last, and only for a plugin that is not installed.
     """
     plugins.logger.setLevel(logging.WARNING)
 
     @replaces(plugins, "import_plugins")
     def import_plugins(original: Callable[[], None]) -> None:
-        original()
-        # Raises the errors that AllenNLP only logs. Modules that are already imported are not imported again.
-        if importlib.util.find_spec("allennlp_models"):
-            plugins.import_module_and_submodules("allennlp_models")
-        for entry in entry_points("allennlp.plugins"):
-            entry.load()
-        for name in plugins.discover_plugins():
-            try:
-                importlib.import_module(name)
-            except ImportError as error:
-                raise ImportError(f"the plugin {name} cannot be imported: {error}") from error
+        import_installed_plugins()
+        # A list, because the generator changes the path until its end.
+        for name in list(plugins.discover_plugins()):
+            import_plugin(name)
+
+
+@after_import("allennlp.common.registrable")
+def find_classes_in_the_current_folder(registrable: Module) -> None:
+    """
+    Symptom: a config that names a class of the current folder, such as `my_project.MyModel`, cannot be trained.
+    Cause: `import_plugins` no longer adds this folder to the path. Now a class in it adds it, at the end.
+    """
+
+    @replaces(registrable.Registrable, "resolve_class_name")
+    def resolve_class_name(original: Callable[..., Any], cls: Any, name: str) -> Any:
+        if "." in name and name not in registrable.Registrable._registry[cls]:
+            search_current_folder(name)
+        return original(cls, name)
 
 
 @after_import("allennlp.commands", "allennlp.commands.train")
@@ -72,19 +81,10 @@ def import_submodules_quickly(util: Module) -> None:
     """
 
     @replaces(util, "import_module_and_submodules")
-    def import_quickly(original: object, package_name: str, exclude: set[str] | None = None) -> None:
-        excluded = _SCRIPTS | (exclude or set())
-        if importlib.util.find_spec("checklist") is None:
-            excluded.add("allennlp.confidence_checks.task_checklists")
-        with util.push_python_path("."):
-            _import_module_and_submodules(package_name, excluded)
-
-
-def _import_module_and_submodules(name: str, excluded: set[str]) -> None:
-    if name in excluded:
-        return
-    module = importlib.import_module(name)
-    for _, child, _ in pkgutil.iter_modules(list(getattr(module, "__path__", []))[:1]):
-        # AllenNLP's rule: private modules and tests contain no plugins.
-        if not child.startswith(("_", "test")):
-            _import_module_and_submodules(f"{name}.{child}", excluded)
+    def import_quickly(
+        original: object,
+        package_name: str,
+        exclude: set[str] | None = None,
+    ) -> None:
+        search_current_folder(package_name)
+        import_package(package_name, exclude)

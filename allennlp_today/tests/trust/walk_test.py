@@ -9,8 +9,10 @@ from allennlp.common import FromParams, Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 
-from allennlp_today.harmless import check_config, harmless_classes, listed
+from allennlp_today.trust.allowed import harmless_tables, listed
+from allennlp_today.trust.walk import harmless_config
 
+OTHER_TABLES = {"arguments", "FromParams", "machine", "numbers", "old_arguments", "refused"}
 OF_ALLENNLP = ("allennlp.", "allennlp_models.", "torch.")
 CONFIG: dict[str, Any] = {
     "dataset_reader": {"type": "sequence_tagging"},
@@ -43,9 +45,12 @@ class TestLists:
 
     def test_each_listed_class_exists(self):
         registry: dict[str, Any] = {base.__name__: names for base, names in Registrable._registry.items()}
-        for table in harmless_classes():
-            for base in table.keys() - {"arguments", "old_arguments", "refused", "FromParams"}:
-                assert table[base].keys() <= registry[base].keys()
+        for tables in harmless_tables().values():
+            for table in tables:
+                for base in table.keys() & registry.keys():
+                    assert table[base].keys() <= registry[base].keys()
+                unknown = table.keys() - registry.keys() - OTHER_TABLES
+                assert not unknown
 
     def test_no_listed_class_builds_itself(self):
         """The walk reads annotations, which a `from_params` of a class may ignore."""
@@ -79,7 +84,7 @@ class TestCheckConfig:
         ],
     )
     def test_configs_of_trainings_are_harmless(self, tmp_path, changes):
-        check_config({**CONFIG, **changes}, tmp_path)
+        harmless_config({**CONFIG, **changes}, tmp_path)
 
     def test_files_of_trainings_are_not_read(self, tmp_path):
         """AllenNLP removes them before it builds a model."""
@@ -87,13 +92,13 @@ class TestCheckConfig:
         embedder = config["model"]["text_field_embedder"]["token_embedders"]["tokens"]
         embedder["pretrained_file"] = "http://x/glove.txt"
         config["model"]["initializer"] = {"regexes": [["", {"type": "pretrained", "weights_file_path": "x"}]]}
-        check_config(config, tmp_path)
+        harmless_config(config, tmp_path)
 
     def test_files_of_the_archive_may_be_named(self, tmp_path: Path):
         reader = {"type": "sequence_tagging", "serialization_dir": str(tmp_path / "x")}
-        check_config({**CONFIG, "dataset_reader": reader}, tmp_path)
+        harmless_config({**CONFIG, "dataset_reader": reader}, tmp_path)
         with pytest.raises(ConfigurationError, match=r"file in the archive.*dataset_reader\.serialization_dir"):
-            check_config({**CONFIG, "dataset_reader": reader}, tmp_path / "y")
+            harmless_config({**CONFIG, "dataset_reader": reader}, tmp_path / "y")
 
 
 def test_arguments_of_earlier_versions_are_accepted(tmp_path):
@@ -104,6 +109,6 @@ def test_arguments_of_earlier_versions_are_accepted(tmp_path):
         {"type": "squad", "skip_invalid_examples": True},
         {"type": "sequence_tagging", "lazy": True},
     ):
-        check_config({"dataset_reader": reader}, tmp_path)
+        harmless_config({"dataset_reader": reader}, tmp_path)
     with pytest.raises(ConfigurationError, match="coding_scheme"):
-        check_config({"dataset_reader": {"type": "conll2003", "coding_scheme": "/etc/passwd"}}, tmp_path)
+        harmless_config({"dataset_reader": {"type": "conll2003", "coding_scheme": "/etc/passwd"}}, tmp_path)

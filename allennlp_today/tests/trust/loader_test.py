@@ -17,7 +17,7 @@ from allennlp.models import Model
 from allennlp.training.util import create_serialization_dir
 
 from allennlp_today import load_archive
-from allennlp_today.files import unpack
+from allennlp_today.trust.unpacking import unpack
 
 CONFIG = {
     "dataset_reader": {"type": "archives_test_reader"},
