@@ -1,6 +1,7 @@
 """Files that are written whole, or read line by line, and locks."""
 
 import os
+import pickle
 import re
 import warnings
 from collections.abc import Iterator
@@ -79,10 +80,11 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 def reason_of(error: Exception) -> str:
     """One sentence of what a reader of a file has raised, without torch's advice to run the code in the file."""
-    _, mark, text = str(error).rpartition("WeightsUnpickler error: ")
-    # Torch continues with advice.
-    sentence = text.partition(". ")[0] if mark else text
-    return f"{type(error).__name__}: {' '.join(sentence.split())}"[:300].removesuffix(": ")
+    sentence = " ".join(str(error).split())
+    if isinstance(error, pickle.UnpicklingError) or "weights_only" in sentence:
+        _, mark, text = str(error).rpartition("WeightsUnpickler error: ")
+        sentence = re.split(r"\. |\n", text)[0] if mark else ""
+    return f"{type(error).__name__}: {sentence}"[:300].removesuffix(": ")
 
 
 def warn_of_a_training(archive: str | PathLike[str]) -> None:

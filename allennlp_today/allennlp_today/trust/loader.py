@@ -6,6 +6,7 @@ name becomes it. The guards close what AllenNLP's classes would open while they 
 """
 
 import json
+import os
 import re
 import shutil
 import tarfile
@@ -97,6 +98,8 @@ def load_archive(
                 return context.run(_load, name, Path(folder).resolve(), options)
             except ConfigurationError as error:
                 message = str(error) if name in str(error) else f"{error}: {name}"
+                if not Path(name).is_dir():
+                    message = message.replace(f"{Path(folder).resolve()}{os.sep}", "")
                 raise FileContentError(message) from error
 
 
@@ -140,6 +143,8 @@ def _config_to_build(name: str, folder: Path, options: _Options) -> dict[str, An
     from allennlp_today.trust.allowed import harmless_tables, machine_arguments, without_machine
     from allennlp_today.trust.walk import PARTS, harmless_config
 
+    if not (folder / _CONFIG).exists():
+        raise ConfigurationError(f"expected {_CONFIG} in {name}")
     config = read_config(folder)
     if options.trusted:
         return _overridden(config, options.overrides)

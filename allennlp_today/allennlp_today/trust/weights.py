@@ -29,9 +29,9 @@ def check_weights(path: Path) -> None:
         compare_checksums(path)
         with _only_torch():
             state = torch.load(path, map_location="meta", weights_only=True)
-    except OSError:
-        raise
     except Exception as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
         message = f"expected tensors, got what is damaged or may run code ({reason_of(error)}): {path}"
         raise FileContentError(message) from error
     if not isinstance(state, Mapping):
