@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.arguments import add_device, add_trained_tasks, use_packages
+from elmo_tasks.arguments import add_device, add_trained_tasks, trust_of
 from elmo_tasks.shipped import TRAINING_CONFIGS
 from elmo_tasks.version import __version__
 
@@ -29,7 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
     try:
         parsed = _parser().parse_args(arguments)
-        use_packages(parsed)
         status: int | None = parsed.func(parsed)
         sys.stdout.flush()
         return status or 0
@@ -88,9 +87,16 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("serve"):
         import uvicorn
     # Worker processes read them, too.
-    trust = "1" if arguments.trust else ""
-    given = {"_DEVICE": arguments.device, "_PRECISION": arguments.precision, "_THRESHOLD": arguments.threshold}
-    for name, value in {"": shlex.join(arguments.model), "_TRUST": trust, **given}.items():
+    trust = trust_of(arguments)
+    settings_of_processes = {
+        "": shlex.join(arguments.model),
+        "_DEVICE": arguments.device,
+        "_PACKAGES": ",".join(trust["packages"]),
+        "_PRECISION": arguments.precision,
+        "_THRESHOLD": arguments.threshold,
+        "_TRUST": "1" if trust["trusted"] else "",
+    }
+    for name, value in settings_of_processes.items():
         if value:
             os.environ[f"ELMO_TASKS_SERVE{name}"] = str(value)
     with needs("serve"):

@@ -5,11 +5,12 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from elmo_tasks.arguments import add_trust
+from elmo_tasks.arguments import add_trust, trust_of
 from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.trained_models import MODEL_GROUP, licence_of, wheel_name
 from elmo_tasks.version import __version__
@@ -46,6 +47,7 @@ def package_model(
     *,
     name: str | None = None,
     version: str = __version__,
+    packages: Sequence[str] = (),
     trusted: bool = False,
 ) -> Path:
     """
@@ -53,7 +55,7 @@ def package_model(
 
     # Parameters
 
-    model, trusted
+    model, packages, trusted
         As in `TrainedTask`.
     name
         What `TrainedTask` calls the installed model: letters, digits and `_`. By default, the model's own name.
@@ -62,7 +64,7 @@ def package_model(
     """
     from elmo_tasks import TrainedTask
 
-    task = TrainedTask(model, trusted=trusted)
+    task = TrainedTask(model, packages=packages, trusted=trusted)
     name = name or re.sub(r"\W", "_", task.name)
     distribution = wheel_name(name)
     with TemporaryDirectory() as temporary:
@@ -100,8 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def package(arguments: argparse.Namespace) -> None:
-    options = {"name": arguments.name, "version": arguments.version, "trusted": arguments.trust}
-    wheel = package_model(arguments.model, arguments.folder, **options)
+    options = {"name": arguments.name, "version": arguments.version}
+    wheel = package_model(arguments.model, arguments.folder, **options, **trust_of(arguments))
     print(f"wrote {wheel}: {wheel.stat().st_size:,} bytes, SHA-256 {file_digest(wheel)}")
     name = wheel.name.partition("-")[0].removeprefix(wheel_name(""))
     print(f"Next: pip install {wheel}, and then TrainedTask({name!r})")

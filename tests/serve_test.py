@@ -172,10 +172,12 @@ class TestTheEndOfWork:
 
 class TestCommand:
     def test_its_arguments_are_settings_of_the_processes(self, monkeypatch):
+        serve = pytest.importorskip("elmo_tasks.serve")
         monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
         monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", "")
         monkeypatch.setenv("ELMO_TASKS_SERVE_TRUST", "")
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "mine")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_PACKAGES", "")
         started = []
         monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append((app, options)))
         options = ["--include-package", "questions", "--workers", "2", "--device", "cpu"]
@@ -184,7 +186,9 @@ class TestCommand:
             ("elmo_tasks.serve:make_app", {"factory": True, "host": "127.0.0.1", "port": 8000, "workers": 2})
         ]
         assert shlex.split(os.environ["ELMO_TASKS_SERVE"]) == ["my models/ner", "srl"]
-        assert (os.environ["ELMO_TASKS_PACKAGES"], os.environ["ELMO_TASKS_SERVE_DEVICE"]) == ("mine,questions", "cpu")
+        options = serve.settings().options
+        assert (options["device"], options["packages"], options["trusted"]) == ("cpu", ["questions"], True)
+        assert os.environ["ELMO_TASKS_PACKAGES"] == "mine"
 
     @pytest.mark.parametrize(
         ("name", "value"),

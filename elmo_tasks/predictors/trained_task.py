@@ -69,10 +69,13 @@ class TrainedTask:
     model
         The name of a model in `models/` or of an installed wheel of a model; an archive, the folder of a run, or
         the address of an archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
-        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or in a package that
-        `ELMO_TASKS_PACKAGES` names.
+        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, in a package that this
+        process has imported, or in one of `packages`.
+    packages
+        Packages with custom classes, which are imported before, like those in the variable `ELMO_TASKS_PACKAGES`.
     trusted
-        Whether the model's config may name any class, file or address. By default, only what is listed as harmless.
+        Whether the model's config may name any class, file or address. By default, only what is listed as harmless,
+        and classes of your own code.
     device
         See `Elmo.from_pretrained`.
     precision
@@ -92,6 +95,7 @@ class TrainedTask:
         self,
         model: str | PathLike[str],
         *,
+        packages: str | Iterable[str] = (),
         trusted: bool = False,
         device: Device = None,
         precision: Precision | None = None,
@@ -103,8 +107,12 @@ class TrainedTask:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
         self._options = {"language": language, "batch_words": batch_words, "precision": precision}
-        self._settings: dict[str, Any] = {"device": device, "progress": progress, "trusted": trusted}
-        _import_packages()
+        self._settings: dict[str, Any] = {
+            "device": device,
+            "packages": _import_packages(packages),
+            "progress": progress,
+            "trusted": trusted,
+        }
         place = device_of(device)
         if place.type not in ("cpu", "cuda"):
             raise ValueError(f"expected cpu or cuda for a trained task, got '{place}', which AllenNLP cannot use")
@@ -296,14 +304,14 @@ class TrainedTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = tuple((self._options | self._settings).items())
-        return _loaded, (type(self), fspath(self.path.absolute()), os.environ.get(PACKAGES, ""), options)
+        return _loaded, (type(self), fspath(self.path.absolute()), options)
 
 
-def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
+def predictor_of(model: str | PathLike[str], packages: str | Iterable[str] = ()) -> type[Predictor] | None:
     """The class of a model's predictor, from its config. `None`: the model is not a local file, or not registered."""
     # Registers the models.
     import_module("elmo_tasks.models")
-    _import_packages()
+    _import_packages(packages)
     if (path := local_model(model)) is None:
         return None
     with suppress(ConfigurationError, KeyError, OSError, TypeError, ValueError):
@@ -314,15 +322,19 @@ def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
     return None
 
 
-def _import_packages(names: str | None = None) -> None:
-    for package in (names or os.environ.get(PACKAGES, "")).replace(",", " ").split():
-        import_module_and_submodules(package)
+def _import_packages(packages: str | Iterable[str]) -> tuple[str, ...]:
+    """Imports packages of the user, and those that the environment names, and returns the names of all."""
+    if isinstance(packages, str):
+        packages = [packages]
+    names = [*packages, *os.environ.get(PACKAGES, "").replace(",", " ").split()]
+    for name in names:
+        import_module_and_submodules(name)
+    return tuple(dict.fromkeys(names))
 
 
 @lru_cache(maxsize=8)
-def _loaded(cls: type[TrainedTask], model: str, packages: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
+def _loaded(cls: type[TrainedTask], model: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
     """Kept, because joblib sends a task to its workers with each call, and a job with each part."""
-    _import_packages(packages)
     return cls(model, **dict(options))
 
 
