@@ -2,17 +2,21 @@
 
 import os
 import re
+import shutil
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from elmo_tasks.files.archives import unpack
 from elmo_tasks.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
 from elmo_tasks.version import RELEASE, __version__
 
-__all__ = ["MODEL_GROUP", "licence_of", "local_model", "name_of", "trained_model", "wheel_name"]
+__all__ = ["MODEL_GROUP", "copy_model", "licence_of", "local_model", "name_of", "trained_model"]
+__all__ += ["wheel_name"]
 
 MODEL_GROUP = "elmo_tasks.models"
 """The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
@@ -52,7 +56,41 @@ def local_model(model: str | PathLike[str]) -> Path | None:
     spec = find_spec(_installed()[short]) if short in _installed() else None
     if spec is not None and spec.origin:
         return Path(spec.origin).parent
-    return path if path.exists() else None
+    # Neither a pipe nor a device.
+    return path if path.is_dir() or path.is_file() else None
+
+
+def copy_model(model: Path, target: Path) -> None:
+    """
+    Copies the files of a model from its folder or archive: config, version, card, weights and vocabulary. No other
+    files, such as code, and a link that leads out of the folder is an error: publishing a model of somebody else must
+    not publish the user's files.
+    """
+    if model.is_file():
+        with TemporaryDirectory() as temporary:
+            unpack(model, Path(temporary))
+            copy_model(Path(temporary), target)
+        return
+    copied = {name: model / name for name in ("config.json", "meta.json", "README.md")}
+    weights = model / "weights.th"
+    copied["weights.th"] = weights if weights.exists() else model / "best.th"
+    for file in (model / "vocabulary").glob("*.txt"):
+        copied[f"vocabulary/{file.name}"] = file
+    (target / "vocabulary").mkdir()
+    for name, file in copied.items():
+        if file.exists():
+            shutil.copyfile(_resolved_inside(model, file), target / name)
+
+
+def _resolved_inside(folder: Path, file: Path) -> Path:
+    """The target of a link, which must be in the folder, or in a cache of the hub next to it."""
+    path, folder = file.resolve(), folder.resolve()
+    allowed = [folder]
+    if folder.parent.name == "snapshots":
+        allowed.append(folder.parent.with_name("blobs"))
+    if not any(path.is_relative_to(parent) for parent in allowed) or not path.is_file():
+        raise ValueError(f"expected a file of the model, got a link to {path}: {file}")
+    return path
 
 
 def licence_of(folder: Path) -> str:

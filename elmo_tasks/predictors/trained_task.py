@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -21,7 +20,6 @@ from tqdm import tqdm
 from allennlp_today import load_archive
 from allennlp_today.trust import read_config
 from elmo_tasks.arguments import PACKAGES
-from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.kinds import check_labels, table
 from elmo_tasks.models.elmo_model import labels_of
@@ -30,7 +28,7 @@ from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.task import Input
 from elmo_tasks.text import Word, readable
-from elmo_tasks.trained_models import local_model, name_of, trained_model
+from elmo_tasks.trained_models import copy_model, local_model, name_of, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.elmo import CARD_FIELDS, Precision
 
@@ -229,22 +227,16 @@ class TrainedTask:
         """
         Writes the model to a new folder, with its card or a new one for the Hugging Face hub. `TrainedTask` loads
         the folder, and, after `hf upload org/name FOLDER`, also `"org/name"`. `force` replaces an existing folder.
+        Of the model's folder or archive, nothing is copied but the config, the weights, the vocabulary and the card.
         """
         with atomic_folder(folder, ["*"] if force else ()) as made:
-            if self.path.is_file():
-                unpack(self.path, made)
-            else:
-                shutil.copytree(self.path / "vocabulary", made / "vocabulary", ignore=shutil.ignore_patterns(".lock"))
-                weights = next(path for name in ("weights.th", "best.th") if (path := self.path / name).exists())
-                shutil.copy(weights, made / "weights.th")
-                shutil.copy(self.path / "config.json", made)
+            copy_model(self.path, made)
             name, predictor = Path(folder).absolute().name, self.predictor
             texts = ", ".join(json.dumps(text, ensure_ascii=False) for text in [*predictor.examples, ()][0])
             title = predictor.title or self.task
             card = _CARD.format(name=name, title=title, about=predictor.about, texts=texts or "...")
-            own_card = self.path / "README.md"
-            text = own_card.read_text("utf-8") if own_card.is_file() else CARD_FIELDS + card
-            (made / "README.md").write_text(text, "utf-8")
+            if not (made / "README.md").exists():
+                (made / "README.md").write_text(CARD_FIELDS + card, "utf-8")
 
     def _inputs(self, texts: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[tuple[str, ...]], bool]:
         """The texts of each input, and whether only one was given, not a list."""

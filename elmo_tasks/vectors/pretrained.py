@@ -26,8 +26,8 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, remove_leftovers
 from elmo_tasks.files.json_files import file_digest, text_digest
 
-__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "local_file", "pretrained_files"]
-__all__ += ["write_archived"]
+__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "is_ready", "local_file"]
+__all__ += ["pretrained_files", "write_archived"]
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +99,13 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     near = get_close_matches(name, NAMED_BILMS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
     raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
+
+
+def is_ready(bilm: str) -> bool:
+    """Whether a biLM is included, downloaded or a folder, so that nothing is fetched or unpacked to load it."""
+    if bilm in NAMED_BILMS:
+        return not NAMED_BILMS[bilm] or _is_complete(cache_home() / bilm)
+    return Path(bilm).expanduser().is_dir()
 
 
 def is_hub_name(name: str) -> bool:
