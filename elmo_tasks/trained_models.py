@@ -22,6 +22,7 @@ MODEL_GROUP = "elmo_tasks.models"
 """The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
 
 _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.tar.gz"]
+_MAX_CARD = 2**20
 _NAMES = ("coref", "ner", "pos", "snli", "squad", "srl", "sst")
 
 
@@ -96,8 +97,11 @@ def _resolved_inside(folder: Path, file: Path) -> Path:
 def licence_of(folder: Path) -> str:
     """The licence of a model, from its card; empty if it is unknown."""
     card = folder / "README.md"
-    found = re.search(r"^license: *(\S+)", card.read_text("utf-8") if card.is_file() else "", re.MULTILINE)
-    return found[1] if found else ""
+    if not card.is_file():
+        return ""
+    with open(card, encoding="utf-8") as file:
+        licence = re.search(r"^license: *(\S+)", file.read(_MAX_CARD), re.MULTILINE)
+    return licence[1] if licence else ""
 
 
 def name_of(path: Path) -> str:

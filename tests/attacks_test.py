@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import re
 import shutil
 import stat
 import tarfile
@@ -17,7 +19,7 @@ from spacy.language import Language
 from thinc.api import Config
 
 from allennlp_today import load_archive
-from elmo_tasks import TrainedTask
+from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.__main__ import main
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.spacy.component import ElmoComponent
@@ -228,6 +230,50 @@ class TestSavedPipelines:
         config.write_text(config.read_text().replace("save_weights = false", "save_weights = true"))
         with pytest.raises(ValueError, match="folder of a saved component"):
             spacy.load(tmp_path / "pipeline")
+
+
+class TestPipesAndDevices:
+    """They may have no end: a test that reads one does not end either."""
+
+    @pytest.fixture
+    def saved(self, tmp_path) -> Path:
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo", config={"bilm": str(TINY_BILM)})
+        nlp.to_disk(tmp_path / "pipeline")
+        return tmp_path / "pipeline"
+
+    @pytest.mark.parametrize("name", ["options.json", "weights.hdf5"])
+    @pytest.mark.parametrize("is_pipe", [True, False])
+    def test_a_bilm_has_none(self, saved, name, is_pipe):
+        file = saved / "elmo" / name
+        file.unlink()
+        if is_pipe:
+            os.mkfifo(file)
+        else:
+            file.symlink_to("/dev/zero")
+        for read in (lambda: spacy.load(saved), lambda: Elmo.from_pretrained(saved / "elmo")):
+            with pytest.raises(ValueError, match=rf"regular file.*{re.escape(name)}"):
+                read()
+
+    def test_nor_options_of_gigabytes(self, saved):
+        os.truncate(saved / "elmo" / "options.json", 2**40)
+        with pytest.raises(ValueError, match=r"bytes of options.*options\.json"):
+            spacy.load(saved)
+
+    @pytest.mark.parametrize("path", ["pipe", "/dev/zero"])
+    def test_a_model_is_none(self, tmp_path, monkeypatch, path):
+        monkeypatch.chdir(tmp_path)
+        os.mkfifo("pipe")
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo_ner", config={"model": path, "save_weights": False})
+        for read in (lambda: nlp("a b"), lambda: TrainedTask(path), lambda: Elmo.from_pretrained(path)):
+            with pytest.raises(ValueError, match=path):
+                read()
+
+    def test_a_damaged_name_is_an_error_with_the_file(self, saved):
+        (saved / "elmo" / "name.json").write_bytes(b"\0")
+        with pytest.raises(ValueError, match=r"name\.json"):
+            spacy.load(saved)
 
 
 class TestNamesOfTheUser:

@@ -17,6 +17,7 @@ import torch
 from spacy.tokens import Doc, Span
 from thinc.util import get_torch_default_device
 
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text import Word, in_nfc, sentence_ranges
 from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.devices import device_of
@@ -85,7 +86,7 @@ class FilesAsBytes:
         """A folder with the model that this part has written, if the config still names the same one."""
         if not folder.is_dir():
             raise ValueError(f"expected the folder of a saved component, got none: {folder}")
-        if (file := folder / _NAME).is_file() and (name := srsly.read_json(file)) != model:
+        if (file := folder / _NAME).is_file() and (name := read_json(file)) != model:
             found = f"got {model!r:.200} in the config: `nlp.replace_pipe` takes other models"
             raise ValueError(f"expected the model that was saved, {name!r:.200}, {found}")
         return folder
