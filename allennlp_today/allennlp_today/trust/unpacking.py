@@ -3,6 +3,7 @@ Archives, which are compared with their checksums before anything in them is use
 copies of these functions, because neither package needs the other one.
 """
 
+import errno
 import gzip
 import os
 import stat
@@ -16,6 +17,7 @@ from typing import Self
 __all__ = ["ForwardMember", "compare_checksums", "expect_regular_file", "is_tar", "plain_members"]
 __all__ += ["unpack", "unpack_tar", "unpack_zip"]
 
+_OF_THE_DISK = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENOSPC, errno.EROFS)
 # Bytes of what describes the next member of a tar file, such as a long name.
 _MAX_HEADER = 2**20
 
@@ -57,8 +59,8 @@ def unpack(archive: str | PathLike[str], folder: Path) -> None:
     except ValueError as error:
         raise ValueError(f"{error}: {archive}") from None
     except Exception as error:
-        # Errors of the disk have a number; others are what a reader of a damaged file happens to raise.
-        if isinstance(error, OSError) and error.errno is not None:
+        # Others are what a reader of a damaged file happens to raise.
+        if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
             raise
         raise ValueError(f"expected a whole zip or tar file ({error!r:.200}): {archive}") from error
 
