@@ -128,6 +128,8 @@ class _Walk:
         elif origin is Literal:
             if value not in args:
                 raise _MismatchError(f"expected one of {args}, got {value!r:.100}: {place}")
+        elif annotation is str and not isinstance(value, str):
+            raise _MismatchError(f"expected a string, got {value!r:.100}: {place}")
         elif isinstance(value, int | float):
             self._number(value, place, table)
         elif table is _OF_THE_USER:
@@ -209,6 +211,8 @@ class _Walk:
         """Checks the values of a dictionary, or the items of a list or a tuple."""
         if issubclass(origin, Mapping):
             items = list(_typed(value, Mapping, "a dictionary", place).values())
+            if table is _OF_THE_USER:
+                self._words_of_the_user(list(value), place)
         else:
             items = _typed(value, list, "a list", place)
         if origin is tuple and args[-1] is not ...:
@@ -257,7 +261,7 @@ class _Walk:
                     raise _refusal(f"one of the listed words, got {name!r:.100}", place)
         elif isinstance(value, list):
             for item in value:
-                self.argument(item, str, place, table)
+                self.argument(item, Any, place, table)
         elif not isinstance(value, str):
             raise _refusal(f"a string, got {value!r:.100}", place)
         elif kind == "path" and not is_inside(value, self._folder):

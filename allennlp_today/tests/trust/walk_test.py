@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, Optional, get_origin
+from typing import Any, Literal, Optional, Union, get_origin
 
 import pytest
 from allennlp.common import FromParams, Params, Registrable
@@ -146,6 +146,8 @@ class Mine(Model):
         cache_bytes: int = 0,
         options: Optional[dict[str, Any]] = None,
         anything: Any = None,
+        named: Optional[dict[str, int]] = None,
+        encoder_or_name: Union[str, Seq2SeqEncoder] = "",
     ) -> None:
         super().__init__(vocab)
 
@@ -168,6 +170,8 @@ class TestClassesOfTheUser:
             {"options": {"a": {"b": [1, None, "c"]}}, "cache_bytes": 1},
             {"anything": "{archive}/words.txt"},
             {"encoder": {"type": "pass_through", "input_dim": 2}},
+            {"encoder_or_name": {"type": "pass_through", "input_dim": 2}, "named": {"a": 1}},
+            {"encoder_or_name": "pass_through"},
         ],
     )
     def test_words_numbers_and_files_of_the_archive_are_accepted(self, tmp_path, arguments):
@@ -187,9 +191,12 @@ class TestClassesOfTheUser:
             ({"anything": "a\nb"}, "a word or a file in the archive"),
             ({"options": {"a": {"b": ["..\\x"]}}}, "a word or a file in the archive"),
             ({"options": {"../x": 1}}, "a word or a file in the archive"),
+            ({"named": {"/etc/passwd": 1}}, "a word or a file in the archive"),
+            ({"encoder_or_name": {"type": "bart_encoder"}}, "a listed Seq2SeqEncoder"),
             ({"options": {"type": "subprocess.Popen"}}, "no class"),
             ({"anything": [{"inner": {"type": "x"}}]}, "no class"),
-            ({"mode": 3, "encoder": {"type": "bart_encoder"}}, "a listed Seq2SeqEncoder"),
+            ({"mode": 3}, "expected a string"),
+            ({"encoder": {"type": "bart_encoder"}}, "a listed Seq2SeqEncoder"),
             ({"encoder": {"type": "os.system"}}, "a registered Seq2SeqEncoder"),
             ({"unknown": "x"}, "arguments of Mine"),
             ({"type": "walk_test_builder"}, "a listed Model"),
