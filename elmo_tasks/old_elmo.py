@@ -1,6 +1,7 @@
 """
-AllenNLP's own ELMo: its former class for vectors, and its module in archives. The entry point `allennlp_today.repairs`
-imports this file at the end of `import torch`, so it imports only the standard library.
+AllenNLP's own ELMo: its former class for vectors, and its module in archives. The entry point
+`allennlp_today.repairs` imports this file at the end of `import torch`, so it imports only the
+standard library.
 """
 
 import importlib
@@ -35,8 +36,8 @@ def bring_back_elmo_embedder(commands: Module) -> None:
 @after_import("allennlp.modules.elmo")
 def take_elmo_from_the_archive(elmo: Module) -> None:
     """
-    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the
-    addresses of the biLM in its config are dead.
+    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if
+    the addresses of the biLM in its config are dead.
     Cause: AllenNLP loads the biLM's weights from there first, and then again from the archive.
     """
 

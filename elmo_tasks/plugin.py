@@ -1,4 +1,7 @@
-"""The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the data paths."""
+"""
+The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the
+data paths.
+"""
 
 import tomllib
 from importlib.resources import files
@@ -29,7 +32,8 @@ def _trains_a_bilm(params: Params) -> bool:
 def set_variables_in_configs() -> None:
     """
     Symptom: configs do not find the data, the biLM and the files that they share.
-    Cause: AllenNLP knows only variables of the environment. Now configs have the defaults of this package.
+    Cause: AllenNLP knows only variables of the environment. Now configs have the defaults of this
+    package.
     """
     replace(allennlp.common.params, "evaluate_file", configs.evaluate_file)
 
@@ -38,7 +42,8 @@ def set_variables_in_configs() -> None:
 def add_callbacks_of_trainings() -> None:
     """
     Symptom: a training does not print the learned mix, and other random numbers follow a recovery.
-    Cause: these are callbacks. As defaults they work for any model with ELMo, and leave configs unchanged.
+    Cause: these are callbacks. As defaults they work for any model with ELMo, and leave configs
+    unchanged.
     """
     gradient_descent_trainer = allennlp.training.gradient_descent_trainer
     callbacks = [*gradient_descent_trainer.DEFAULT_CALLBACKS]
@@ -49,7 +54,8 @@ def add_callbacks_of_trainings() -> None:
 @applied_now
 def check_data_before_a_training() -> None:
     """
-    Symptom: a training without its data ends after minutes, and one of a biLM is slower than it could be.
+    Symptom: a training without its data ends after minutes, and one of a biLM is slower than it
+    could be.
     Cause: files are opened when they are read, and glibc returns freed memory to the system.
     """
 

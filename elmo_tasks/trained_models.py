@@ -1,4 +1,7 @@
-"""Files of trained tasks: in the checkout, installed by pip, in a folder or archive, on the hub, or at an address."""
+"""
+Files of trained tasks: in the checkout, installed by pip, in a folder or archive, on the hub, or at
+an address.
+"""
 
 import os
 import re
@@ -19,7 +22,9 @@ __all__ = ["MODEL_GROUP", "copy_model", "licence_of", "local_model", "name_of", 
 __all__ += ["wheel_name"]
 
 MODEL_GROUP = "elmo_tasks.models"
-"""The entry points of wheels of models: the name for `TrainedTask`, and the package with the files."""
+"""
+The entry points of wheels of models: the name for `TrainedTask`, and the package with the files.
+"""
 
 _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.tar.gz"]
 _MAX_CARD = 2**20
@@ -33,9 +38,9 @@ def wheel_name(name: str) -> str:
 
 def trained_model(model: str | PathLike[str]) -> Path:
     """
-    The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the checkout
-    (`ner` or `models/ner`) or of a wheel that `python -m elmo_tasks package` made, a path, an address, or `org/name`
-    or `org/name@revision` on the Hugging Face hub.
+    The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the
+    checkout (`ner` or `models/ner`) or of a wheel that `python -m elmo_tasks package` made, a path,
+    an address, or `org/name` or `org/name@revision` on the Hugging Face hub.
     """
     name = os.fspath(model)
     if (path := local_model(name)) is not None:
@@ -49,7 +54,9 @@ def trained_model(model: str | PathLike[str]) -> Path:
 
 
 def local_model(model: str | PathLike[str]) -> Path | None:
-    """The folder or the archive of a model on this machine: in the checkout, installed, or a path."""
+    """
+    The folder or the archive of a model on this machine: in the checkout, installed, or a path.
+    """
     name = os.fspath(model)
     path, short = Path(name).expanduser(), name.removeprefix("models/")
     if (MODELS / short).is_dir():
@@ -63,9 +70,9 @@ def local_model(model: str | PathLike[str]) -> Path | None:
 
 def copy_model(model: Path, target: Path) -> None:
     """
-    Copies the files of a model from its folder or archive: config, version, card, weights and vocabulary. No other
-    files, such as code, and a link that leads out of the folder is an error: publishing a model of somebody else must
-    not publish the user's files.
+    Copies the files of a model from its folder or archive: config, version, card, weights and
+    vocabulary. No other files, such as code, and a link that leads out of the folder is an error:
+    publishing a model of somebody else must not publish the user's files.
     """
     if model.is_file():
         with TemporaryDirectory() as temporary:

@@ -1,4 +1,6 @@
-"""Tries files that attack at the doors of this package: trained tasks, spaCy pipelines and biLMs."""
+"""
+Tries files that attack at the doors of this package: trained tasks, spaCy pipelines and biLMs.
+"""
 
 import io
 import json
@@ -125,13 +127,19 @@ def with_options(**lstm: object) -> dict[str, object]:
 # The changed parts of the model of models/ner, and what the error names.
 MODELS = {
     "biLM outside": ({"bilm": {**BILM, "included": "../../outside"}}, "included"),
-    "biLM at an address": ({"bilm": {**BILM, "type": "transformer", "model_name": "http://x/y"}}, "model_name"),
+    "biLM at an address": (
+        {"bilm": {**BILM, "type": "transformer", "model_name": "http://x/y"}},
+        "model_name",
+    ),
     "many layers": (with_options(n_layers=10**9), "n_layers"),
     "large layers": (with_options(dim=10**12), "dim"),
     "words as sizes": (with_options(projection_dim="128"), "projection_dim"),
     "biLM of a class": ({"bilm": {"type": "evil_module.Evil"}}, "evil_module"),
     "encoder of a class": ({"encoders": [{"type": "evil_module.Evil"}]}, "evil_module"),
-    "weights of the hub": ({"encoders": [{"type": "bart_encoder", "model_name": "org/name"}]}, "bart_encoder"),
+    "weights of the hub": (
+        {"encoders": [{"type": "bart_encoder", "model_name": "org/name"}]},
+        "bart_encoder",
+    ),
     "argument of the embedder": (
         {"text_field_embedder": {"token_embedders": {"elmo": {"type": "elmo", "pretrained_folder": "outside"}}}},
         "pretrained_folder",
@@ -194,7 +202,9 @@ def spacy_with(path: Path) -> Language:
 
 
 class TestSavedPipelines:
-    """Somebody else has written the config: what it names is not fetched, and not copied to the cache."""
+    """
+    Somebody else has written the config: what it names is not fetched, and not copied to the cache.
+    """
 
     @pytest.mark.parametrize("model", ["http://127.0.0.1:9/x", "file:///secret.txt", "org/name"])
     @pytest.mark.parametrize(("component", "key"), [("elmo_ner", "model"), ("elmo", "bilm")])
@@ -266,7 +276,11 @@ class TestPipesAndDevices:
         os.mkfifo("pipe")
         nlp = spacy.blank("en")
         nlp.add_pipe("elmo_ner", config={"model": path, "save_weights": False})
-        for read in (lambda: nlp("a b"), lambda: TrainedTask(path), lambda: Elmo.from_pretrained(path)):
+        for read in (
+            lambda: nlp("a b"),
+            lambda: TrainedTask(path),
+            lambda: Elmo.from_pretrained(path),
+        ):
             with pytest.raises(ValueError, match=path):
                 read()
 
@@ -277,7 +291,10 @@ class TestPipesAndDevices:
 
 
 class TestNamesOfTheUser:
-    """Nothing is fetched for a name that only the config of a pipeline has, whatever its other files are."""
+    """
+    Nothing is fetched for a name that only the config of a pipeline has, whatever its other files
+    are.
+    """
 
     @pytest.fixture(autouse=True)
     def hub(self, monkeypatch) -> list[str]:
@@ -347,7 +364,10 @@ class TestNamesOfTheUser:
 
 
 class TestSavedModels:
-    """A model of somebody else, which the user publishes again, brings no files of the user and no code."""
+    """
+    A model of somebody else, which the user publishes again, brings no files of the user and no
+    code.
+    """
 
     @pytest.fixture
     def folder(self, tmp_path) -> Path:

@@ -1,10 +1,12 @@
 """
-Makes AllenNLP 2.10.1 and allennlp-models 2.10.1 work with current Python, torch, NumPy and transformers.
+Makes AllenNLP 2.10.1 and allennlp-models 2.10.1 work with current Python, torch, NumPy and
+transformers.
 
-torch calls `install` at the end of `import torch` (entry point `torch.backends`, allennlp_today_hook.py), and AllenNLP
-imports torch before anything that needs a fix, also in worker processes. `install` runs in every program in this
-environment that imports torch, so it does nothing without AllenNLP, imports only the standard library, and replaces
-nothing before a module of AllenNLP is imported. `ALLENNLP_TODAY_WITHOUT` lists fixes to switch off, with commas.
+torch calls `install` at the end of `import torch` (entry point `torch.backends`,
+allennlp_today_hook.py), and AllenNLP imports torch before anything that needs a fix, also in worker
+processes. `install` runs in every program in this environment that imports torch, so it does
+nothing without AllenNLP, imports only the standard library, and replaces nothing before a module of
+AllenNLP is imported. `ALLENNLP_TODAY_WITHOUT` lists fixes to switch off, with commas.
 """
 
 import importlib
@@ -23,7 +25,10 @@ _installed = False
 
 
 def install() -> None:
-    """Registers all guards and fixes by importing them, once. Called by torch, and when this module is imported."""
+    """
+    Registers all guards and fixes by importing them, once. Called by torch, and when this module is
+    imported.
+    """
     global _installed
     if _installed or importlib.util.find_spec("allennlp") is None:
         return
@@ -42,8 +47,9 @@ def install() -> None:
             warnings.warn(message, RuntimeWarning, 2)
     names = {repair.name for repair in REPAIRS if not repair.is_guard}
     if unknown := WITHOUT - names:
-        message = f"ALLENNLP_TODAY_WITHOUT: expected names among {sorted(names)}, got {sorted(unknown)}"
-        warnings.warn(f"{message}; guards cannot be switched off", RuntimeWarning, 2)
+        expected = f"expected names among {sorted(names)}, got {sorted(unknown)}"
+        message = f"ALLENNLP_TODAY_WITHOUT: {expected}; guards cannot be switched off"
+        warnings.warn(message, RuntimeWarning, 2)
 
 
 def __getattr__(name: str) -> Any:

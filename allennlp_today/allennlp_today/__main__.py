@@ -1,4 +1,6 @@
-"""`python -m allennlp_today` prints what is replaced in other packages, as the tables of REPAIRS.md."""
+"""
+`python -m allennlp_today` prints what is replaced in other packages, as the tables of REPAIRS.md.
+"""
 
 import importlib
 from collections import defaultdict
@@ -14,8 +16,9 @@ __all__ = ["tables_of_repairs"]
 
 def tables_of_repairs() -> str:
     """
-    A table of the guards, one of the fixes, and one for each other package that changes something, in Markdown. Each
-    row has a function, the attributes that it replaces, and the symptom without it.
+    A table of the guards, one of the fixes, and one for each other package that changes something,
+    in Markdown. Each row has a function, the attributes that it replaces, and the symptom without
+    it.
     """
     _apply_all()
     tables = ["\n".join(_rows("guard", [repair for repair in REPAIRS if repair.is_guard]))]

@@ -18,7 +18,10 @@ _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary path, to write to. At the end of the block its file replaces `path`; after an error it is removed."""
+    """
+    A temporary path, to write to. At the end of the block its file replaces `path`; after an error
+    it is removed.
+    """
     temporary = path.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
     try:
         yield temporary
@@ -31,7 +34,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes the temporary files that killed processes have left in a folder, which nobody else writes to now."""
+    """
+    Removes the temporary files that killed processes have left in a folder, which nobody else
+    writes to now.
+    """
     for file in folder.iterdir():
         if _TEMPORARY.fullmatch(file.name) and file.is_file():
             file.unlink()
@@ -40,8 +46,8 @@ def remove_leftovers(folder: Path) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """
-    Locks a path, where a file or folder may exist, until the end of the block or of the process; others get a
-    `BlockingIOError`. No effect on network file systems without locks.
+    Locks a path, where a file or folder may exist, until the end of the block or of the process;
+    others get a `BlockingIOError`. No effect on network file systems without locks.
     """
     # Here, because `import torch` imports this module.
     from filelock import FileLock, Timeout
@@ -52,13 +58,15 @@ def locked(path: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
+        message = f"another process is writing {path}: wait for it, or choose another output"
+        raise BlockingIOError(message) from None
     except (OSError, NotImplementedError):
         pass
     try:
         yield
     finally:
-        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
+        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes
+        # it at the release.
         if lock.is_locked:
             with suppress(OSError):
                 file.unlink()
@@ -66,10 +74,14 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file in UTF-8, or in UTF-16 with a byte order mark, each with its number, counted from 1."""
+    """
+    The lines of a file in UTF-8, or in UTF-16 with a byte order mark, each with its number, counted
+    from 1.
+    """
     with open(path, "rb") as binary:
         is_utf16 = binary.read(2) in (b"\xff\xfe", b"\xfe\xff")
-    with open(path, encoding="utf-16" if is_utf16 else "utf-8-sig", errors="surrogateescape") as file:
+    encoding = "utf-16" if is_utf16 else "utf-8-sig"
+    with open(path, encoding=encoding, errors="surrogateescape") as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.encode()
@@ -79,7 +91,10 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 
 def reason_of(error: Exception) -> str:
-    """One sentence of what a reader of a file has raised, without torch's advice to run the code in the file."""
+    """
+    One sentence of what a reader of a file has raised, without torch's advice to run the code in
+    the file.
+    """
     sentence = " ".join(str(error).split())
     if isinstance(error, pickle.UnpicklingError) or "weights_only" in sentence:
         _, mark, text = str(error).rpartition("WeightsUnpickler error: ")
@@ -88,7 +103,9 @@ def reason_of(error: Exception) -> str:
 
 
 def warn_of_a_training(archive: str | PathLike[str]) -> None:
-    """Warns if an archive, or the folder of a run, is the target of a training that has not ended."""
+    """
+    Warns if an archive, or the folder of a run, is the target of a training that has not ended.
+    """
     path = Path(archive)
     folder = (path if path.is_dir() else path.parent).resolve()
     # Of a folder without a lock, so that a training that starts now does not find one.

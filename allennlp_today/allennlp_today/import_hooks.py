@@ -1,6 +1,6 @@
 """
-Hooks that run around and after the import of a module, and the record of what they replace in other packages, which
-`python -m allennlp_today` prints.
+Hooks that run around and after the import of a module, and the record of what they replace in other
+packages, which `python -m allennlp_today` prints.
 """
 
 import importlib.util
@@ -65,7 +65,8 @@ _running: list[Repair] = []
 
 def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
     """
-    Decorates a fix that is called with each of the modules after its execution; fixes run in definition order.
+    Decorates a fix that is called with each of the modules after its execution; fixes run in
+    definition order.
     """
 
     def declare(fix: Callable[[Module], None]) -> Callable[[Module], None]:
@@ -80,7 +81,8 @@ def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
 
 def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], Any]:
     """
-    Decorates a generator function, to a context manager that takes a module's name and surrounds its execution.
+    Decorates a generator function, to a context manager that takes a module's name and surrounds
+    its execution.
     """
 
     def declare(fix: Callable[[str], Iterator[None]]) -> Any:
@@ -94,12 +96,15 @@ def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], 
 
 
 def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Module], None]]:
-    """Decorates a function that is called with each of the modules after its execution, before others copy names."""
+    """
+    Decorates a function that is called with each of the modules after its execution, before others
+    copy names.
+    """
 
     def declare(function: Callable[[Module], None]) -> Callable[[Module], None]:
         if imported := [module for module in modules if module in sys.modules]:
-            message = f"expected to be imported before {imported[0]}: import torch or allennlp_today first"
-            raise ImportError(message)
+            hint = "import torch or allennlp_today first"
+            raise ImportError(f"expected to be imported before {imported[0]}: {hint}")
         repair = Repair(function, modules, is_guard=True)
         REPAIRS.append(repair)
         _FINDER.add_after(repair)
@@ -109,7 +114,10 @@ def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Modul
 
 
 def applied_now(function: Callable[[], None]) -> Callable[[], None]:
-    """Decorates a function without arguments that changes modules which are imported already, such as a plugin's."""
+    """
+    Decorates a function without arguments that changes modules which are imported already, such as
+    a plugin's.
+    """
     repair = Repair(function, ())
     REPAIRS.append(repair)
     with _running_as(repair):
@@ -118,7 +126,9 @@ def applied_now(function: Callable[[], None]) -> Callable[[], None]:
 
 
 def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
-    """Decorates the function that replaces `owner.name` and takes the original as its first argument."""
+    """
+    Decorates the function that replaces `owner.name` and takes the original as its first argument.
+    """
     static = inspect.getattr_static(owner, name)
     is_classmethod = isinstance(static, classmethod)
     original = static.__func__ if is_classmethod else getattr(owner, name)
@@ -162,7 +172,8 @@ def _running_as(repair: Repair) -> Iterator[None]:
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
     """Puts `modules` into `sys.modules`, and at the end what was there before."""
-    # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the meantime.
+    # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the
+    # meantime.
     before = {name: sys.modules[name] for name in modules if name in sys.modules}
     sys.modules.update(modules)
     try:
@@ -190,7 +201,12 @@ class _HookFinder(MetaPathFinder):
         for module in repair.modules:
             self._after.setdefault(module, []).append(repair)
 
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self,
+        fullname: str,
+        path: Any = None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
         has_hooks = fullname in self._around or fullname in self._after
         if not has_hooks or fullname in self._asking:
             return None

@@ -1,6 +1,7 @@
 """
-Plugins, and the path from which they are imported: installed packages with `sys.path` as it is. The current folder is
-searched only for a name that the user has given, after everything else, so that no file in it replaces a package.
+Plugins, and the path from which they are imported: installed packages with `sys.path` as it is. The
+current folder is searched only for a name that the user has given, after everything else, so that
+no file in it replaces a package.
 """
 
 import importlib
@@ -19,13 +20,14 @@ logger = logging.getLogger(__name__)
 # Of AllenNLP: programs, and names that were removed.
 _NOT_FOR_IMPORT = {"allennlp.sanity_checks", "allennlp.tools"}
 # They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
-_NOT_FOR_IMPORT |= {f"allennlp_models.rc.tools.{name}" for name in ("narrativeqa", "orb", "orb_utils")}
+_SCRIPTS = ("narrativeqa", "orb", "orb_utils")
+_NOT_FOR_IMPORT |= {f"allennlp_models.rc.tools.{name}" for name in _SCRIPTS}
 
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:
     """
-    The entry points of installed packages in a group, sorted by name: `allennlp.plugins` are plugins, and
-    `allennlp_today.repairs` repairs.
+    The entry points of installed packages in a group, sorted by name: `allennlp.plugins` are
+    plugins, and `allennlp_today.repairs` repairs.
     """
     # An editable installation in a folder of the path is found twice.
     points = set(metadata.entry_points(group=group))
@@ -33,7 +35,9 @@ def entry_points(group: str) -> list[metadata.EntryPoint]:
 
 
 def import_installed_plugins() -> None:
-    """Imports all of AllenNLP, and the plugins that are installed, but nothing that a file names."""
+    """
+    Imports all of AllenNLP, and the plugins that are installed, but nothing that a file names.
+    """
     import_package("allennlp")
     if importlib.util.find_spec("allennlp_models"):
         import_package("allennlp_models")
@@ -50,8 +54,8 @@ def import_installed_plugins() -> None:
 
 def import_plugins_of_the_user() -> None:
     """
-    Imports the plugins that are installed, and those in AllenNLP's file in the home folder, but nothing that a file in
-    the current folder names.
+    Imports the plugins that are installed, and those in AllenNLP's file in the home folder, but
+    nothing that a file in the current folder names.
     """
     from allennlp.common.plugins import GLOBAL_PLUGINS_FILENAME, discover_file_plugins
 
@@ -91,8 +95,8 @@ def _import_with_submodules(name: str, excluded: set[str]) -> None:
 
 def search_current_folder(name: str) -> None:
     """
-    If a module that the user has named is not installed, adds the current folder to the end of `sys.path`, where it is
-    kept, because processes that are spawned later import the module again.
+    If a module that the user has named is not installed, adds the current folder to the end of
+    `sys.path`, where it is kept, because processes that are spawned later import the module again.
     """
     top_level = name.partition(".")[0]
     folder = os.getcwd()

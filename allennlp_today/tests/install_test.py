@@ -49,7 +49,10 @@ class TestInstall:
     )
     def test_fixes_that_cannot_be_registered_are_no_error_of_torch(self, run_python, module, action, n_warnings):
         """Without the first, as after a checkout was moved, only the hook is left."""
-        assert run_python(BROKEN.format(module=module, action=action)).split() == ["2.0", n_warnings]
+        assert run_python(BROKEN.format(module=module, action=action)).split() == [
+            "2.0",
+            n_warnings,
+        ]
 
     def test_guards_cannot_be_switched_off(self, run_python, monkeypatch):
         monkeypatch.setenv("ALLENNLP_TODAY_WITHOUT", "defer_imports,load_archives_safely")
@@ -87,7 +90,10 @@ class TestRepairs:
         assert len(ours) > 40, "torch has registered them"
 
     def test_nothing_is_replaced_that_is_not_recorded(self):
-        """Only `replace` and `replaces` record it, so no repair may assign to an attribute of what it repairs."""
+        """
+        Only `replace` and `replaces` record it, so no repair may assign to an attribute of what it
+        repairs.
+        """
         unrecorded = []
         n_repairs = 0
         for package, folder in PACKAGES.items():
@@ -116,7 +122,10 @@ def repaired_by(function: ast.FunctionDef) -> set[str]:
 
 
 def assigned_attributes(function: ast.FunctionDef) -> Iterator[str]:
-    """The first name of each attribute that a function assigns to, such as `module` of `module.Model.load`."""
+    """
+    The first name of each attribute that a function assigns to, such as `module` of
+    `module.Model.load`.
+    """
     for node in ast.walk(function):
         targets = getattr(node, "targets", [])
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "builtins.setattr"):

@@ -1,6 +1,7 @@
 """
-Archives, which are compared with their checksums before anything in them is used. The functions are copies of those in
-`allennlp_today.trust.unpacking`: vectors do not need that package, and it does not need this one.
+Archives, which are compared with their checksums before anything in them is used. The functions are
+copies of those in `allennlp_today.trust.unpacking`: vectors do not need that package, and it does
+not need this one.
 """
 
 import errno
@@ -17,15 +18,23 @@ from typing import Self
 __all__ = ["ForwardMember", "compare_checksums", "expect_regular_file", "is_tar", "plain_members"]
 __all__ += ["unpack", "unpack_tar", "unpack_zip"]
 
-_OF_THE_DISK = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENOSPC, errno.EROFS)
+_OF_THE_DISK = (
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENOSPC,
+    errno.EROFS,
+)
 # Bytes of what describes the next member of a tar file, such as a long name.
 _MAX_HEADER = 2**20
 
 
 class ForwardMember(tarfile.TarInfo):
     """
-    A header of a tar file. Python before August 2025 goes back after a negative size, and reads forever
-    (CVE-2025-8194).
+    A header of a tar file. Python before August 2025 goes back after a negative size, and reads
+    forever (CVE-2025-8194).
     """
 
     @classmethod
@@ -45,8 +54,8 @@ class ForwardMember(tarfile.TarInfo):
 
 def unpack(archive: str | PathLike[str], folder: Path) -> None:
     """
-    Unpacks a zip or tar file of folders and files, which may be untrusted. A `ValueError` names a file that is damaged,
-    or has anything else in it.
+    Unpacks a zip or tar file of folders and files, which may be untrusted. A `ValueError` names a
+    file that is damaged, or has anything else in it.
     """
     expect_regular_file(archive)
     try:
@@ -94,8 +103,8 @@ def plain_members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     """The members of a tar file, which are files and folders, one after the other."""
     end = 0
     for member in tar:
-        # A chain of links can lead outside, past the filter of `tarfile` before June 2025 (CVE-2025-4517), and a sparse
-        # file of gigabytes is a few bytes in an archive.
+        # A chain of links can lead outside, past the filter of `tarfile` before June 2025
+        # (CVE-2025-4517), and a sparse file of gigabytes is a few bytes in an archive.
         if not (member.isreg() or member.isdir()) or member.issparse():
             raise ValueError(f"expected files and folders only, got {member.name!r:.200}")
         if member.size < 0 or tar.offset <= end:
@@ -113,7 +122,9 @@ def unpack_zip(archive: str | PathLike[str], folder: Path) -> None:
 
 
 def compare_checksums(path: Path) -> None:
-    """Raises a `ValueError` if a file of `torch.save` is damaged: `torch.load` ignores its checksums."""
+    """
+    Raises a `ValueError` if a file of `torch.save` is damaged: `torch.load` ignores its checksums.
+    """
     expect_regular_file(path)
     if not zipfile.is_zipfile(path):
         return
@@ -127,6 +138,8 @@ def compare_checksums(path: Path) -> None:
 
 
 def expect_regular_file(path: str | PathLike[str]) -> None:
-    """Raises a `ValueError` for a pipe, a device or a folder: reading the first two may never end."""
+    """
+    Raises a `ValueError` for a pipe, a device or a folder: reading the first two may never end.
+    """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError(f"expected a regular file: {path}")

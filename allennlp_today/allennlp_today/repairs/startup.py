@@ -18,11 +18,13 @@ from allennlp_today.plugins import (
 @after_import("allennlp.common.plugins")
 def find_plugins_by_entry_points(plugins: Module) -> None:
     """
-    Symptom: AllenNLP finds plugins only in a folder with a file `.allennlp_plugins`. If a plugin cannot be
-    imported, a line is logged and its names are missing. Every command starts with log lines about plugins.
-    A file in the current folder replaces an installed package of the same name.
-    Cause: `import_plugins` does not look for entry points, catches errors, and puts the current folder in front
-    of the path. Now this folder is searched last, and only for a plugin that is not installed.
+    Symptom: AllenNLP finds plugins only in a folder with a file `.allennlp_plugins`. If a plugin
+    cannot be imported, a line is logged and its names are missing. Every command starts with log
+    lines about plugins. A file in the current folder replaces an installed package of the same
+    name.
+    Cause: `import_plugins` does not look for entry points, catches errors, and puts the current
+    folder in front of the path. Now this folder is searched last, and only for a plugin that is not
+    installed.
     """
     plugins.logger.setLevel(logging.WARNING)
 
@@ -37,8 +39,10 @@ def find_plugins_by_entry_points(plugins: Module) -> None:
 @after_import("allennlp.common.registrable")
 def find_classes_in_the_current_folder(registrable: Module) -> None:
     """
-    Symptom: a config that names a class of the current folder, such as `my_project.MyModel`, cannot be trained.
-    Cause: `import_plugins` no longer adds this folder to the path. Now a class in it adds it, at the end.
+    Symptom: a config that names a class of the current folder, such as `my_project.MyModel`, cannot
+    be trained.
+    Cause: `import_plugins` no longer adds this folder to the path. Now a class in it adds it, at
+    the end.
     """
 
     @replaces(registrable.Registrable, "resolve_class_name")
@@ -51,10 +55,12 @@ def find_classes_in_the_current_folder(registrable: Module) -> None:
 @after_import("allennlp.commands", "allennlp.commands.train")
 def settle_commands(module: Module) -> None:
     """
-    Symptom: commands and trainings load data in a third more time, and slow down on x86 processors when
-    numbers fall below 1.2e-38. Archives that `cached_path` opens may write files outside their folder.
-    Cause: Python's thresholds for garbage collection, arithmetic with denormal numbers, and `tarfile` before
-    Python 3.14. All three are settings of the process, so a program that only imports AllenNLP keeps its own.
+    Symptom: commands and trainings load data in a third more time, and slow down on x86 processors
+    when numbers fall below 1.2e-38. Archives that `cached_path` opens may write files outside their
+    folder.
+    Cause: Python's thresholds for garbage collection, arithmetic with denormal numbers, and
+    `tarfile` before Python 3.14. All three are settings of the process, so a program that only
+    imports AllenNLP keeps its own.
     """
 
     # Each worker of a distributed training calls the second.
@@ -74,10 +80,12 @@ def settle_commands(module: Module) -> None:
 @after_import("allennlp.common.util")
 def import_submodules_quickly(util: Module) -> None:
     """
-    Symptom: every start spends over a second looking for modules. `Plugin allennlp_models could not be loaded`, and of
-    its 47 models only 31 are registered; with py-rouge, every start tries to reach the network.
-    Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches, looks for
-    the package checklist, and walks into packages that it then skips. One of them downloads nltk data.
+    Symptom: every start spends over a second looking for modules. `Plugin allennlp_models could not
+    be loaded`, and of its 47 models only 31 are registered; with py-rouge, every start tries to
+    reach the network.
+    Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches,
+    looks for the package checklist, and walks into packages that it then skips. One of them
+    downloads nltk data.
     """
 
     @replaces(util, "import_module_and_submodules")

@@ -5,9 +5,9 @@ What a file of somebody else may do, which is what is listed: `load_archive` rea
 - `walk` compares a config with the lists: `harmless.toml`, and `HARMLESS` of plugins.
 - `options` has what a command, or a call in Python, needs to trust an archive.
 
-The check is in the function that reads, so it cannot be missing. What AllenNLP's own functions would do with a harmless
-config is closed by guards, which `ALLENNLP_TODAY_WITHOUT` does not switch off. `import torch` imports `loader` and
-`options`, so they import only the standard library.
+The check is in the function that reads, so it cannot be missing. What AllenNLP's own functions
+would do with a harmless config is closed by guards, which `ALLENNLP_TODAY_WITHOUT` does not switch
+off. `import torch` imports `loader` and `options`, so they import only the standard library.
 """
 
 from allennlp_today.trust.loader import (

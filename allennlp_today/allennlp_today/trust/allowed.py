@@ -1,6 +1,6 @@
 """
-The lists of what an archive that is not trusted may name: `harmless.toml` for AllenNLP, and for plugins and other
-packages their dictionary `HARMLESS`, with the same tables.
+The lists of what an archive that is not trusted may name: `harmless.toml` for AllenNLP, and for
+plugins and other packages their dictionary `HARMLESS`, with the same tables.
 """
 
 import sys
@@ -31,8 +31,8 @@ def listed() -> Table:
 
 def harmless_tables() -> dict[str, list[Table]]:
     """
-    The tables that plugins, and packages and modules with registered classes, declare, and then AllenNLP's. The key is
-    the name of the package, of whose classes nothing else is harmless.
+    The tables that plugins, and packages and modules with registered classes, declare, and then
+    AllenNLP's. The key is the name of the package, of whose classes nothing else is harmless.
     """
     modules = {entry.load().__name__ for entry in entry_points("allennlp.plugins")}
     for names in Registrable._registry.values():
@@ -58,7 +58,9 @@ def machine_arguments(tables: Tables) -> set[str]:
 
 
 def without_machine(value: Any, names: set[str]) -> Any:
-    """A copy of a part of a config without the arguments that describe the machine it was trained on."""
+    """
+    A copy of a part of a config without the arguments that describe the machine it was trained on.
+    """
     if isinstance(value, Mapping):
         kept = {key: item for key, item in value.items() if key not in names}
         return {key: without_machine(item, names) for key, item in kept.items()}

@@ -1,8 +1,9 @@
 """
 Archives of models, which may be untrusted, read as data.
 
-`load_archive` has its own code for everything that AllenNLP 2.10.1 does unsafely, and AllenNLP's function of the same
-name becomes it. The guards close what AllenNLP's classes would open while they are built.
+`load_archive` has its own code for everything that AllenNLP 2.10.1 does unsafely, and AllenNLP's
+function of the same name becomes it. The guards close what AllenNLP's classes would open while they
+are built.
 """
 
 import json
@@ -38,7 +39,9 @@ __all__ = ["UNTRUSTED_TRANSFORMER", "is_untrusted", "load_archive", "loading", "
 __all__ += ["reading_from", "refuse_outside", "trusting"]
 
 UNTRUSTED_TRANSFORMER = {"trust_remote_code": False, "attn_implementation": "eager"}
-"""Options for `AutoModel.from_config`: a repository may name code, and kernels of another repository."""
+"""
+Options for `AutoModel.from_config`: a repository may name code, and kernels of another repository.
+"""
 
 _LOCK = threading.RLock()
 _HINT = "if you trust it, use --trust, or trusted=True in Python"
@@ -55,7 +58,8 @@ class _Loading:
     trusted: bool
 
 
-# The archive that is being loaded in this context, and the archive that a command trusts; `True`: all that it names.
+# The archive that is being loaded in this context, and the archive that a command trusts; `True`:
+# all that it names.
 _LOADING: ContextVar[_Loading | None] = ContextVar("loading", default=None)
 _TRUSTED: ContextVar[str | bool] = ContextVar("trusted", default=False)
 
@@ -69,16 +73,17 @@ def load_archive(
     trusted: bool = False,
 ) -> Any:
     """
-    AllenNLP's `load_archive`, for archives that may be untrusted. An archive has files and folders only, a config in
-    JSON, and tensors. Of what the config names, only what is listed in `harmless.toml` and by plugins is built, and
-    classes of your own code that runs already. No file outside the archive is opened, and nothing is fetched but
-    configs and tokenizers of transformers.
+    AllenNLP's `load_archive`, for archives that may be untrusted. An archive has files and folders
+    only, a config in JSON, and tensors. Of what the config names, only what is listed in
+    `harmless.toml` and by plugins is built, and classes of your own code that runs already. No file
+    outside the archive is opened, and nothing is fetched but configs and tokenizers of
+    transformers.
 
     # Parameters
 
     trusted : `bool`
-        Whether the config may name any class, file or address, as in AllenNLP. It is the default for an archive that
-        the config of a trusted one names.
+        Whether the config may name any class, file or address, as in AllenNLP. It is the default
+        for an archive that the config of a trusted one names.
     """
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
@@ -161,7 +166,9 @@ def _config_to_build(name: str, folder: Path, options: _Options) -> dict[str, An
 
 
 def _expect_regular_files(vocabulary: Path) -> None:
-    """Raises a `FileContentError` for what AllenNLP would open in a vocabulary, and is not a file."""
+    """
+    Raises a `FileContentError` for what AllenNLP would open in a vocabulary, and is not a file.
+    """
     from allennlp_today.config_error import FileContentError
 
     if vocabulary.is_file():
@@ -178,7 +185,10 @@ def _expect_regular_files(vocabulary: Path) -> None:
 
 
 def _meta_of(folder: Path, name: str) -> Any:
-    """The version of AllenNLP that wrote an archive, if it is known; warns if that is newer than this one."""
+    """
+    The version of AllenNLP that wrote an archive, if it is known; warns if that is newer than this
+    one.
+    """
     from allennlp.common.meta import Meta
     from allennlp.models import archival
 
@@ -200,7 +210,10 @@ def _meta_of(folder: Path, name: str) -> Any:
 
 @contextmanager
 def _errors_of(name: str, trusted: bool) -> Iterator[None]:
-    """Names the archive in errors. What a class of a trusted archive raises is for its author, and unchanged."""
+    """
+    Names the archive in errors. What a class of a trusted archive raises is for its author, and
+    unchanged.
+    """
     from allennlp.common.checks import ConfigurationError
 
     from allennlp_today.config_error import FileContentError
@@ -217,7 +230,10 @@ def _errors_of(name: str, trusted: bool) -> Iterator[None]:
 
 
 def loading() -> _Loading | None:
-    """The archive that this context is loading: its `folder`, its file with `weights`, and whether it is `trusted`."""
+    """
+    The archive that this context is loading: its `folder`, its file with `weights`, and whether it
+    is `trusted`.
+    """
     return _LOADING.get()
 
 
@@ -241,7 +257,10 @@ def refuse_outside(path: str | PathLike[str]) -> str:
 
 @contextmanager
 def reading_from(folder: Path) -> Iterator[None]:
-    """While an archive is loaded: files in this folder, which a repair has written, instead of the archive's."""
+    """
+    While an archive is loaded: files in this folder, which a repair has written, instead of the
+    archive's.
+    """
     archive = _LOADING.get()
     assert archive is not None
     token = _LOADING.set(replace(archive, folder=folder.resolve()))
@@ -278,8 +297,8 @@ def _folder_of(archive: str, cleanup: bool = True) -> Iterator[str]:
 
 def read_config(archive: str | PathLike[str]) -> dict[str, Any]:
     """
-    The config in an archive, or in the folder of a model or a run. AllenNLP writes the config first, so the weights are
-    not read.
+    The config in an archive, or in the folder of a model or a run. AllenNLP writes the config
+    first, so the weights are not read.
     """
     from allennlp_today.config_error import FileContentError
 
@@ -338,8 +357,9 @@ def _parsed(content: bytes, path: Path) -> dict[str, Any]:
 
 def _without_comments(text: str) -> str:
     """
-    JSON without the comments and trailing commas that Jsonnet allows; strings are kept as they are. Nothing is read
-    twice: a string or a comment without an end is matched up to the end of the text.
+    JSON without the comments and trailing commas that Jsonnet allows; strings are kept as they are.
+    Nothing is read twice: a string or a comment without an end is matched up to the end of the
+    text.
     """
     for left_out in (r"//[^\n]*|#[^\n]*|/\*(?>.*?\*/|.*)", r",(?=\s*+[}\]])"):
         pattern = rf'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|{left_out}'
@@ -350,12 +370,12 @@ def _without_comments(text: str) -> str:
 @guard("allennlp.models.archival")
 def load_archives_safely(archival: Module) -> None:
     """
-    Symptom: loading an archive writes files outside its temporary folder, follows links in the archive, and reads
-    files and the environment; it builds any class that the archive names with any arguments, some of which are
-    commands, paths and addresses; from Python, it does not find the classes of plugins. A damaged archive loads with
-    other weights.
-    Cause: `tarfile.extractall` without a filter, which ignores the last checksum too; the config is Jsonnet, and may
-    name any class; only `Predictor.from_path` and the commands import plugins.
+    Symptom: loading an archive writes files outside its temporary folder, follows links in the
+    archive, and reads files and the environment; it builds any class that the archive names with
+    any arguments, some of which are commands, paths and addresses; from Python, it does not find
+    the classes of plugins. A damaged archive loads with other weights.
+    Cause: `tarfile.extractall` without a filter, which ignores the last checksum too; the config is
+    Jsonnet, and may name any class; only `Predictor.from_path` and the commands import plugins.
     """
     import_hooks.replace(archival, "load_archive", load_archive)
     import_hooks.replace(archival, "extracted_archive", _folder_of)
@@ -365,12 +385,18 @@ def load_archives_safely(archival: Module) -> None:
 def open_files_of_the_archive_only(file_utils: Module) -> None:
     """
     Symptom: an archive's config fetches a file, or unpacks one for a second time, without a filter.
-    Cause: `cached_path` opens addresses and unpacks archives, such as a file `vocabulary` in the place of the folder.
-    While an archive that is not trusted is loaded, it only returns paths in this archive.
+    Cause: `cached_path` opens addresses and unpacks archives, such as a file `vocabulary` in the
+    place of the folder. While an archive that is not trusted is loaded, it only returns paths in
+    this archive.
     """
 
     @replaces(file_utils, "cached_path")
-    def cached_path(original: Callable[..., str], url_or_filename: Any, *args: Any, **kwargs: Any) -> str:
+    def cached_path(
+        original: Callable[..., str],
+        url_or_filename: Any,
+        *args: Any,
+        **kwargs: Any,
+    ) -> str:
         if is_untrusted():
             return refuse_outside(url_or_filename)
         return original(url_or_filename, *args, **kwargs)
@@ -398,11 +424,12 @@ def install_nothing(util: Module) -> None:
 @guard("allennlp.common.cached_transformers")
 def run_no_code_of_transformers(cached_transformers: Module) -> None:
     """
-    Symptom: a transformer with code in its repository asks in the terminal whether to run it, and one that names
-    kernels, or any class of transformers as its tokenizer, gets them. An archive with a transformer fetches its
-    weights, and then replaces them.
-    Cause: transformers asks unless `trust_remote_code` is set, and does what the files of the repository say. Of an
-    archive that is not trusted, only the config and the tokenizer are fetched.
+    Symptom: a transformer with code in its repository asks in the terminal whether to run it, and
+    one that names kernels, or any class of transformers as its tokenizer, gets them. An archive
+    with a transformer fetches its weights, and then replaces them.
+    Cause: transformers asks unless `trust_remote_code` is set, and does what the files of the
+    repository say. Of an archive that is not trusted, only the config and the tokenizer are
+    fetched.
     """
 
     # Not subclasses: they would import transformers, which most programs do not use.
@@ -442,13 +469,19 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
 
 
 def _expect_a_tokenizer(model_name: str) -> None:
-    """Raises a `ConfigurationError` if a repository names a class as its tokenizer that is something else."""
+    """
+    Raises a `ConfigurationError` if a repository names a class as its tokenizer that is something
+    else.
+    """
     from allennlp.common.checks import ConfigurationError
     from transformers import PretrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
     config, _ = PretrainedConfig.get_config_dict(model_name)
-    for name in (config.get("tokenizer_class"), get_tokenizer_config(model_name).get("tokenizer_class")):
+    for name in (
+        config.get("tokenizer_class"),
+        get_tokenizer_config(model_name).get("tokenizer_class"),
+    ):
         if name is not None and not re.fullmatch(r"\w*Tokenizer\w*|PythonBackend", str(name)):
             raise ConfigurationError(f"expected a tokenizer, got {name!r:.100}: {model_name}")
 

@@ -29,7 +29,8 @@ def is_trusted(arguments: Namespace) -> bool:
 @after_import("allennlp.commands.predict", "allennlp.commands.evaluate")
 def trust_an_archive(module: Module) -> None:
     """
-    Symptom: `allennlp predict` and `evaluate` refuse an archive with classes or files that are not listed.
+    Symptom: `allennlp predict` and `evaluate` refuse an archive with classes or files that are not
+    listed.
     Cause: it is not trusted. With `--trust` or `--include-package`, the archive of this command is.
     """
     is_predict = hasattr(module, "Predict")
@@ -83,7 +84,8 @@ def trust_archives_of_the_config(train: Module) -> None:
 @after_import("allennlp.common.testing.model_test_case")
 def trust_archives_of_tests(model_test_case: Module) -> None:
     """
-    Symptom: `ensure_model_can_train_save_and_load`, in the tests of a project, refuses the archive that it has written.
+    Symptom: `ensure_model_can_train_save_and_load`, in the tests of a project, refuses the archive
+    that it has written.
     Cause: it is not trusted. Now it is, because the same test has trained the model.
     """
     replace(model_test_case, "load_archive", partial(load_archive, trusted=True))

@@ -16,10 +16,11 @@ _LOCK = threading.Lock()
 
 def check_weights(path: Path) -> None:
     """
-    Raises a `FileContentError` unless a file is whole and has only tensors, each by its name. Reads no tensors.
+    Raises a `FileContentError` unless a file is whole and has only tensors, each by its name. Reads
+    no tensors.
 
-    Afterwards, AllenNLP may read the file: it calls `torch.load` without `weights_only`, and an environment
-    variable can change the default.
+    Afterwards, AllenNLP may read the file: it calls `torch.load` without `weights_only`, and an
+    environment variable can change the default.
     """
     import torch
 
@@ -32,14 +33,16 @@ def check_weights(path: Path) -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.filename:
             raise
-        message = f"expected tensors, got what is damaged or may run code ({reason_of(error)}): {path}"
+        content = f"what is damaged or may run code ({reason_of(error)})"
+        message = f"expected tensors, got {content}: {path}"
         raise FileContentError(message) from error
     if not isinstance(state, Mapping):
         message = f"expected tensors by their names, got {type(state).__name__}: {path}"
         raise FileContentError(message)
     for name, tensor in state.items():
         if not _is_plain(tensor) or not isinstance(name, str):
-            message = f"expected tensors by their names, got {name!r:.100} of {type(tensor).__name__}: {path}"
+            content = f"{name!r:.100} of {type(tensor).__name__}"
+            message = f"expected tensors by their names, got {content}: {path}"
             raise FileContentError(message)
 
 
@@ -54,8 +57,8 @@ def _is_plain(value: Any) -> bool:
 @contextmanager
 def _only_torch() -> Iterator[None]:
     """
-    A block in which `torch.load` builds what torch lists, and nothing that this process has added to the list: with
-    NumPy's types, for example, a file could read memory.
+    A block in which `torch.load` builds what torch lists, and nothing that this process has added
+    to the list: with NumPy's types, for example, a file could read memory.
     """
     from torch.serialization import add_safe_globals, clear_safe_globals, get_safe_globals
 

@@ -75,10 +75,18 @@ class TestSettleCommands:
 class TestImportSubmodulesQuickly:
     @pytest.fixture
     def package(self, tmp_path, monkeypatch):
-        """A package with a subpackage `data`, private modules and tests; the current folder has a different `data`."""
+        """
+        A package with a subpackage `data`, private modules and tests; the current folder has a
+        different `data`.
+        """
         for folder in ("walked/data", "data"):
             (tmp_path / folder).mkdir(parents=True)
-        for file in ("walked/__init__", "walked/data/__init__", "walked/data/reader", "data/__init__"):
+        for file in (
+            "walked/__init__",
+            "walked/data/__init__",
+            "walked/data/reader",
+            "data/__init__",
+        ):
             (tmp_path / f"{file}.py").write_text("")
         for file in ("walked/_private", "walked/test_it", "walked/data/omitted"):
             (tmp_path / f"{file}.py").write_text("raise RuntimeError\n")

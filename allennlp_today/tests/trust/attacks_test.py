@@ -1,5 +1,6 @@
 """
-Archives that attack, at each of AllenNLP's doors, in this process. An audit hook sees what they run, fetch or write.
+Archives that attack, at each of AllenNLP's doors, in this process. An audit hook sees what they
+run, fetch or write.
 """
 
 import io
@@ -37,7 +38,11 @@ MODEL = {
     "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}},
     "encoder": {"type": "pass_through", "input_dim": 2},
 }
-CONFIG = {"dataset_reader": {"type": "sequence_tagging"}, "model": MODEL, "data_loader": {"batch_size": 1}}
+CONFIG = {
+    "dataset_reader": {"type": "sequence_tagging"},
+    "model": MODEL,
+    "data_loader": {"batch_size": 1},
+}
 INDEXER = {
     "type": "pretrained_transformer",
     "model_name": "remote",
@@ -48,7 +53,14 @@ GOOD = {
     **CONFIG,
     "trainer": {"type": "my_project.Trainer"},
     "train_data_path": "data/train.txt",
-    "a": {"tokenizer_kwargs": {"max_length": 9, "add_prefix_space": True, "pad_token": "x", "use_fast": False}},
+    "a": {
+        "tokenizer_kwargs": {
+            "max_length": 9,
+            "add_prefix_space": True,
+            "pad_token": "x",
+            "use_fast": False,
+        }
+    },
     "b": [{"transformer_kwargs": {"output_attentions": True, "hidden_dropout_prob": 0.1}}],
 }
 POPEN = {"type": "subprocess.Popen", "args": ["touch", "outside/popen"]}
@@ -77,7 +89,10 @@ def transformer(**arguments: Any) -> dict[str, Any]:
 def tokenizer(**arguments: Any) -> dict[str, Any]:
     return {
         **CONFIG,
-        "dataset_reader": {"type": "text_classification_json", "tokenizer": {"type": "spacy", **arguments}},
+        "dataset_reader": {
+            "type": "text_classification_json",
+            "tokenizer": {"type": "spacy", **arguments},
+        },
     }
 
 
@@ -86,7 +101,11 @@ PASSWORDS = "/etc/passwd"
 NESTED: dict[str, Any] = {"type": "pass_through", "input_dim": 2}
 for _ in range(300):
     NESTED = {"type": "compose", "encoders": [NESTED]}
-SEQ2SEQ = {"type": "simple_seq2seq", "source_embedder": MODEL["text_field_embedder"], "encoder": MODEL["encoder"]}
+SEQ2SEQ = {
+    "type": "simple_seq2seq",
+    "source_embedder": MODEL["text_field_embedder"],
+    "encoder": MODEL["encoder"],
+}
 
 # What is found by a class that may be built is refused by its arguments.
 CONFIGS: dict[str, Any] = {
@@ -96,21 +115,36 @@ CONFIGS: dict[str, Any] = {
     "class_of_the_folder": {**CONFIG, "model": {"type": "evil_module.Evil"}},
     "loader_of_the_folder": {**CONFIG, "data_loader": {"type": "evil_module.Evil"}},
     "loader_by_its_name": {**CONFIG, "validation_data_loader": "evil_module.Evil"},
-    "evaluator_of_the_folder": {**CONFIG, "evaluation": {"batch_serializer": {"type": "evil_module.Evil"}}},
-    "tokenizer": {**CONFIG, "dataset_reader": {"type": "sequence_tagging", "token_indexers": {"tokens": INDEXER}}},
+    "evaluator_of_the_folder": {
+        **CONFIG,
+        "evaluation": {"batch_serializer": {"type": "evil_module.Evil"}},
+    },
+    "tokenizer": {
+        **CONFIG,
+        "dataset_reader": {"type": "sequence_tagging", "token_indexers": {"tokens": INDEXER}},
+    },
     "jsonnet": "{dataset_reader: {type: importstr 'secret.txt'}, model: {type: importstr 'secret.txt'}}",
     "environment": "{dataset_reader: {type: std.extVar('SECRET')}, model: {type: std.extVar('SECRET')}}",
     # Classes that open, fetch or run what their arguments name.
-    "command": {**CONFIG, "model": {**MODEL, "type": "constituency_parser", "evalb_directory_path": "x; touch y #"}},
+    "command": {
+        **CONFIG,
+        "model": {**MODEL, "type": "constituency_parser", "evalb_directory_path": "x; touch y #"},
+    },
     "program": {**CONFIG, "model": {**MODEL, "type": "srl", "srl_eval_path": "srl-eval.pl"}},
-    "address_of_a_tar": {**CONFIG, "dataset_reader": {"type": "flickr30k", "image_dir": "x", "data_dir": ADDRESS}},
+    "address_of_a_tar": {
+        **CONFIG,
+        "dataset_reader": {"type": "flickr30k", "image_dir": "x", "data_dir": ADDRESS},
+    },
     "two_tars": {**CONFIG, "dataset_reader": {"type": "triviaqa", "base_tarball_path": ADDRESS}},
     "other_archive": {**CONFIG, "model": {"type": "from_archive", "archive_file": ADDRESS}},
     "module_of_an_archive": encoder(_pretrained={"archive_file": ADDRESS, "module_path": "encoder"}),
     "weights_of_the_hub": {**CONFIG, "model": {"type": "t5", "model_name": "org/name"}},
     "ensemble": {**CONFIG, "model": {"type": "bidaf-ensemble", "submodels": [ADDRESS]}},
     "weights_by_initializer": model(feedforward={"initializer": [["", {"type": "pretrained", "x": PASSWORDS}]]}),
-    "module_that_downloads": {**CONFIG, "dataset_reader": {"type": "allennlp_models.rc.tools.narrativeqa.X"}},
+    "module_that_downloads": {
+        **CONFIG,
+        "dataset_reader": {"type": "allennlp_models.rc.tools.narrativeqa.X"},
+    },
     "long_config": " " * (2**24 + 1),
     "quotation_marks": '{"a": "' + '\\"' * 20_000,
     # What the list allows, with other arguments.
@@ -131,7 +165,10 @@ CONFIGS: dict[str, Any] = {
     "elmo_of_a_file": tokens(type="elmo_token_embedder", options_file="secret.txt", weight_file="secret.txt"),
     "elmo_at_an_address": tokens(type="elmo_token_embedder", options_file=ADDRESS, weight_file=ADDRESS),
     "data_of_the_loader": {**CONFIG, "data_loader": {"batch_size": 1, "data_path": PASSWORDS}},
-    "reader_of_the_loader": {**CONFIG, "data_loader": {"batch_size": 1, "reader": {"type": "gqa", "image_dir": "/"}}},
+    "reader_of_the_loader": {
+        **CONFIG,
+        "data_loader": {"batch_size": 1, "reader": {"type": "gqa", "image_dir": "/"}},
+    },
     "method_of_the_model": {**CONFIG, "evaluation": {"postprocessor_fn_name": "load_state_dict"}},
     "folder_of_the_reader": reader(serialization_dir="outside"),
     "vocabulary_in_the_model": model(vocab={"type": "from_files", "directory": "outside"}),
@@ -139,7 +176,11 @@ CONFIGS: dict[str, Any] = {
     "embedder_of_a_class": tokens(type="evil_module.Evil"),
     "function_by_its_name": {
         **CONFIG,
-        "model": {**SEQ2SEQ, "type": "copynet_seq2seq", "token_based_metric": {"type": "span_f1", "x": 1}},
+        "model": {
+            **SEQ2SEQ,
+            "type": "copynet_seq2seq",
+            "token_based_metric": {"type": "span_f1", "x": 1},
+        },
     },
     "encoder_in_an_encoder": encoder(type="compose", encoders=[{"type": "bart_encoder", "model_name": "org/name"}]),
     "alternative": model(type="bcn", output_layer={"input_dim": 1, "activations": [{"type": "evil_module.Evil"}]}),
@@ -180,7 +221,10 @@ def member(name: str, content: bytes = b"x", **fields: Any) -> tuple[tarfile.Tar
 
 
 def chain_of_links(outside: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
-    """Passes the data filter of Python before June 2025: the path becomes too long to be resolved (CVE-2025-4517)."""
+    """
+    Passes the data filter of Python before June 2025: the path becomes too long to be resolved
+    (CVE-2025-4517).
+    """
     members, path = [], ""
     for letter in "abcdefghijklmnop":
         folder = letter * 247
@@ -209,7 +253,10 @@ TARS: dict[str, Callable[[Path], Members]] = {
     "vocabulary_in_a_tar": lambda outside: [member("vocabulary", tar_in_a_file(outside))],
     "root": lambda outside: [member(str(outside / "root"))],
     "parent": lambda outside: [member("../../outside/parent")],
-    "link": lambda outside: [member("a", type=tarfile.SYMTYPE, linkname=str(outside)), member("a/link")],
+    "link": lambda outside: [
+        member("a", type=tarfile.SYMTYPE, linkname=str(outside)),
+        member("a/link"),
+    ],
     "hard_link": lambda outside: [
         member("vocabulary/a.txt", type=tarfile.LNKTYPE, linkname=str(outside.with_name("secret.txt")))
     ],
@@ -281,7 +328,11 @@ def write_archives(folder: Path) -> None:
         content = io.BytesIO()
         torch.save(weights, content)
         text = config if isinstance(config, str) else json.dumps(config)
-        files = [*members, member("config.json", text.encode()), member("weights.th", content.getvalue())]
+        files = [
+            *members,
+            member("config.json", text.encode()),
+            member("weights.th", content.getvalue()),
+        ]
         with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as tar:
             for info, data in files:
                 tar.addfile(info, io.BytesIO(data))
@@ -315,7 +366,13 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
         ours = (tempfile.gettempdir(), "out.txt", "/dev/null")
         if not arguments[0].startswith(ours) and "__pycache__" not in arguments[0]:
             watched.append(f"write {arguments[0]}")
-    if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec"):
+    if event in (
+        "socket.connect",
+        "socket.getaddrinfo",
+        "subprocess.Popen",
+        "os.system",
+        "os.exec",
+    ):
         watched.append(f"{event} {arguments}")
 
 
@@ -333,8 +390,8 @@ def events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     monkeypatch.setattr(commands, "import_plugins", lambda: None)
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(60)
-    watched = found = []
-    yield found
+    watched = seen = []
+    yield seen
     watched = None
     signal.alarm(0)
 
@@ -383,10 +440,19 @@ class TestAttacks:
 
     @pytest.mark.parametrize("name", ["code_in_weights", "array_in_weights", "type_in_weights"])
     def test_what_a_process_allows_does_not_matter(self, folder, events, monkeypatch, name):
-        """A variable allows all pickles, and programs may add to torch's list of what they may build."""
+        """
+        A variable allows all pickles, and programs may add to torch's list of what they may build.
+        """
         monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
         array, _, _ = numpy.zeros(1).__reduce__()
-        allowed = [Path.touch, type(Path()), array, numpy.ndarray, numpy.dtype, type(numpy.dtype("f8"))]
+        allowed = [
+            Path.touch,
+            type(Path()),
+            array,
+            numpy.ndarray,
+            numpy.dtype,
+            type(numpy.dtype("f8")),
+        ]
         with torch.serialization.safe_globals(allowed):
             with pytest.raises(ValueError, match="expected tensors"):
                 allennlp_today.load_archive(f"attacks/{name}")

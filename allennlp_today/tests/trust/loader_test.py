@@ -80,7 +80,13 @@ class TestLoadArchivesSafely:
         assert load_archive(archive(text), trusted=True).model.text == "a // b, }"
 
     @pytest.mark.parametrize(
-        "text", ["{model: {type: importstr '/etc/hostname'}}", "{model: std.extVar('HOME')}", "", "[" * 100_000]
+        "text",
+        [
+            "{model: {type: importstr '/etc/hostname'}}",
+            "{model: std.extVar('HOME')}",
+            "",
+            "[" * 100_000,
+        ],
     )
     def test_the_config_is_json_and_nothing_else(self, archive, text):
         """Jsonnet could read files and the environment."""
@@ -100,7 +106,10 @@ class TestLoadArchivesSafely:
     def test_damage_is_found(self, archive, tmp_path):
         """Without the checksums, other weights would be loaded."""
         unpack(str(archive()), tmp_path / "folder")
-        for path, damaged in ((archive(), archive()), (tmp_path / "folder", tmp_path / "folder" / "weights.th")):
+        for path, damaged in (
+            (archive(), archive()),
+            (tmp_path / "folder", tmp_path / "folder" / "weights.th"),
+        ):
             content = bytearray(damaged.read_bytes())
             content[len(content) // 2] ^= 1
             damaged.write_bytes(content)
@@ -149,7 +158,10 @@ DAMAGED: dict[str, tuple[str, bytes]] = {
     "zeros as weights": (WEIGHTS, b"\0" * 1000),
     "text as weights": (WEIGHTS, b"weights"),
     "half of the weights": (WEIGHTS, saved({"weight": torch.zeros(4000)})[:9000]),
-    "old weights, half": (WEIGHTS, saved({"weight": torch.zeros(4000)}, _use_new_zipfile_serialization=False)[:300]),
+    "old weights, half": (
+        WEIGHTS,
+        saved({"weight": torch.zeros(4000)}, _use_new_zipfile_serialization=False)[:300],
+    ),
     "a list of weights": (WEIGHTS, saved([torch.zeros(4000)])),
     "weights of a different size": (WEIGHTS, saved({"weight": torch.zeros(4001)})),
     "other weights": (WEIGHTS, saved({"other": torch.zeros(4000)})),
@@ -158,17 +170,32 @@ DAMAGED: dict[str, tuple[str, bytes]] = {
     "half of a config": (CONFIG_FILE, b'{"model": '),
     "no reader": (CONFIG_FILE, b'{"model": {"type": "archives_test_model"}}'),
     "no model": (CONFIG_FILE, b'{"dataset_reader": {"type": "archives_test_reader"}}'),
-    "a list as model": (CONFIG_FILE, b'{"dataset_reader": {"type": "archives_test_reader"}, "model": []}'),
-    "a number as text": (CONFIG_FILE, json.dumps({**CONFIG, "model": {**CONFIG["model"], "text": 3}}).encode()),
-    "a text as size": (CONFIG_FILE, json.dumps({**CONFIG, "model": {**CONFIG["model"], "size": "x"}}).encode()),
-    "a negative size": (CONFIG_FILE, json.dumps({**CONFIG, "model": {**CONFIG["model"], "size": -1}}).encode()),
+    "a list as model": (
+        CONFIG_FILE,
+        b'{"dataset_reader": {"type": "archives_test_reader"}, "model": []}',
+    ),
+    "a number as text": (
+        CONFIG_FILE,
+        json.dumps({**CONFIG, "model": {**CONFIG["model"], "text": 3}}).encode(),
+    ),
+    "a text as size": (
+        CONFIG_FILE,
+        json.dumps({**CONFIG, "model": {**CONFIG["model"], "size": "x"}}).encode(),
+    ),
+    "a negative size": (
+        CONFIG_FILE,
+        json.dumps({**CONFIG, "model": {**CONFIG["model"], "size": -1}}).encode(),
+    ),
     "zeros as words": (WORDS, b"\0\0\xff"),
     "bytes as namespaces": ("vocabulary/non_padded_namespaces.txt", b"\xff\xfe"),
 }
 
 
 class TestErrors:
-    """Whatever a reader of a file raises gets the file's name, in one sentence, and no advice to run what is in it."""
+    """
+    Whatever a reader of a file raises gets the file's name, in one sentence, and no advice to run
+    what is in it.
+    """
 
     @pytest.mark.parametrize(("name", "content"), DAMAGED.values(), ids=list(DAMAGED))
     def test_they_name_the_file(self, archive, name, content):
@@ -181,7 +208,8 @@ class TestErrors:
         assert "\n" not in message and "weights_only" not in message and len(message) < 800
 
     @pytest.mark.parametrize(
-        "content", [b"", b"\0" * 2000, b"x" * 2000, b"\x1f\x8b" + b"x" * 100, b"\xfd7zXZ\0" * 9, b"PK\3\4"]
+        "content",
+        [b"", b"\0" * 2000, b"x" * 2000, b"\x1f\x8b" + b"x" * 100, b"\xfd7zXZ\0" * 9, b"PK\3\4"],
     )
     def test_so_do_those_of_archives(self, tmp_path, content):
         path = tmp_path / "model.tar.gz"

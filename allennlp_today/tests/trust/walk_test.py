@@ -67,7 +67,9 @@ class TestLists:
 
 
 def listed_classes() -> Iterator[tuple[str, type, Any, Any]]:
-    """The name, the class, its constructor and its entry for each class that AllenNLP's list has."""
+    """
+    The name, the class, its constructor and its entry for each class that AllenNLP's list has.
+    """
     for base, names in Registrable._registry.items():
         for name, entry in listed().get(base.__name__, {}).items():
             cls, constructor = names[name]
@@ -166,7 +168,12 @@ class TestClassesOfTheUser:
         "arguments",
         [
             {},
-            {"mode": "B-PER", "size": 3, "dropout": 0.5, "anything": ["[CLS]", "@@UNKNOWN@@", "not entailment", ""]},
+            {
+                "mode": "B-PER",
+                "size": 3,
+                "dropout": 0.5,
+                "anything": ["[CLS]", "@@UNKNOWN@@", "not entailment", ""],
+            },
             {"options": {"a": {"b": [1, None, "c"]}}, "cache_bytes": 1},
             {"anything": "{archive}/words.txt"},
             {"encoder": {"type": "pass_through", "input_dim": 2}},
@@ -216,7 +223,10 @@ class TestPipelines:
 
     def language(self, name: str) -> dict[str, Any]:
         tokenizer = {"type": "spacy", "language": name}
-        return {**CONFIG, "dataset_reader": {"type": "text_classification_json", "tokenizer": tokenizer}}
+        return {
+            **CONFIG,
+            "dataset_reader": {"type": "text_classification_json", "tokenizer": tokenizer},
+        }
 
     @pytest.mark.parametrize("kind", ["entry point", "meta.json", "neither"])
     def test_a_package_with_a_pipeline_is_accepted(self, tmp_path, monkeypatch, kind):
@@ -255,8 +265,18 @@ class TestCheckConfig:
             {"trainer": {"type": "my_project.Trainer"}, "train_data_path": "/data/train.txt"},
             {"vocabulary": {"type": "from_instances", "pretrained_files": {"tokens": "http://x"}}},
             {"evaluation": {"type": "simple"}},
-            {"dataset_reader": {"type": "sequence_tagging", "token_indexers": {"tokens": "single_id"}}},
-            {"dataset_reader": {"type": "sequence_tagging", "token_indexers": transformer(max_length=9)}},
+            {
+                "dataset_reader": {
+                    "type": "sequence_tagging",
+                    "token_indexers": {"tokens": "single_id"},
+                }
+            },
+            {
+                "dataset_reader": {
+                    "type": "sequence_tagging",
+                    "token_indexers": transformer(max_length=9),
+                }
+            },
             {
                 "dataset_reader": {
                     "type": "sequence_tagging",
