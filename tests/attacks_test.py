@@ -413,6 +413,11 @@ class TestSavedModels:
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(blobs / str(number))
         TrainedTask(snapshot).save(tmp_path / "saved")
+        # A folder that only looks like one.
+        blobs.rename(tmp_path / "outside")
+        blobs.symlink_to(tmp_path / "outside")
+        with pytest.raises(ValueError, match="a link to"):
+            TrainedTask(snapshot).save(tmp_path / "again")
         assert (tmp_path / "saved" / "config.json").read_bytes() == (folder / "config.json").read_bytes()
 
 

@@ -211,7 +211,14 @@ class _Walk:
             arguments.update(dict.fromkeys(built.entry.get("without", ())))
             arguments.update(built.entry.get("with", {}))
 
-    def _unknown_argument(self, name: str, value: Any, cls: type, base: type, location: str) -> None:
+    def _unknown_argument(
+        self,
+        name: str,
+        value: Any,
+        cls: type,
+        base: type,
+        location: str,
+    ) -> None:
         """
         An argument of an earlier version; others would be passed on to a library, or belong to a
         different class.
@@ -243,7 +250,8 @@ class _Walk:
         else:
             annotations = [args[0 if origin is tuple else -1]] * len(items)
         if len(annotations) != len(items):
-            raise _MismatchError(f"expected {len(annotations)} values, got {len(items)}: {location}")
+            expected = f"expected {len(annotations)} values"
+            raise _MismatchError(f"{expected}, got {len(items)}: {location}")
         for item, annotation in zip(items, annotations, strict=True):
             self.argument(item, annotation, location, table)
 
