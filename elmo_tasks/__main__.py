@@ -19,7 +19,7 @@ from elmo_tasks.arguments import (
     at_least_one,
     check_address,
     port_number,
-    use_packages,
+    trust_of,
 )
 from elmo_tasks.shipped import TRAINING_CONFIGS
 from elmo_tasks.version import __version__
@@ -37,7 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("elmo_tasks.jobs").setLevel(logging.INFO)
     try:
         parsed = _parser().parse_args(arguments)
-        use_packages(parsed)
         status: int | None = parsed.func(parsed)
         sys.stdout.flush()
         return status or 0
@@ -111,15 +110,17 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("serve"):
         import uvicorn
     # Worker processes read them, too.
-    given = {
+    trust = trust_of(arguments)
+    settings_of_processes = {
         "": shlex.join(arguments.model),
-        "_TRUST": "1" if arguments.trust else "",
         "_DEVICE": arguments.device,
+        "_HOSTS": " ".join(arguments.allowed_host or _allowed_hosts(arguments.host)),
+        "_PACKAGES": ",".join(trust["packages"]),
         "_PRECISION": arguments.precision,
         "_THRESHOLD": arguments.threshold,
-        "_HOSTS": " ".join(arguments.allowed_host or _allowed_hosts(arguments.host)),
+        "_TRUST": "1" if trust["trusted"] else "",
     }
-    for name, value in given.items():
+    for name, value in settings_of_processes.items():
         if value:
             os.environ[f"ELMO_TASKS_SERVE{name}"] = str(value)
     with needs("serve"):

@@ -3,6 +3,7 @@
 import argparse
 import os
 import socket
+from typing import Any
 
 __all__ = [
     "LOCAL_HOSTS",
@@ -15,11 +16,11 @@ __all__ = [
     "check_address",
     "layer",
     "port_number",
-    "use_packages",
+    "trust_of",
 ]
 
 PACKAGES = "ELMO_TASKS_PACKAGES"
-"""The variable with packages of custom classes, which every `TrainedTask` imports, also in other processes."""
+"""The variable with packages of custom classes, which every `TrainedTask` imports."""
 
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -91,8 +92,7 @@ def add_trained_tasks(parser: argparse.ArgumentParser) -> None:
     add_precision(parser)
 
 
-def use_packages(arguments: argparse.Namespace) -> None:
-    """Lets trained tasks import the packages of --include-package, and trusts their models, as `allennlp` does."""
-    if packages := getattr(arguments, "include_package", []):
-        os.environ[PACKAGES] = ",".join([os.environ.get(PACKAGES, ""), *packages]).strip(",")
-        arguments.trust = True
+def trust_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options `packages` and `trusted` of `TrainedTask`. With --include-package, models are trusted."""
+    packages = tuple(arguments.include_package)
+    return {"packages": packages, "trusted": arguments.trust or bool(packages)}

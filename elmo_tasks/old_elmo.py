@@ -1,6 +1,7 @@
 """
-AllenNLP's own ELMo: its former class for vectors, and its module in archives. The entry point `allennlp_today.repairs`
-imports this file at the end of `import torch`, so it imports only the standard library.
+AllenNLP's own ELMo: its former class for vectors, and its module in archives. The entry point
+`allennlp_today.repairs` imports this file at the end of `import torch`, so it imports only the
+standard library.
 """
 
 import importlib
@@ -11,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from allennlp_today.archives import loading, reading_from, refuse_outside
-from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.import_hooks import Module, after_import, replace, replaces
+from allennlp_today.trust import loading, reading_from, refuse_outside
 
 __all__ = ["bring_back_elmo_embedder", "take_elmo_from_the_archive"]
 
@@ -27,15 +28,16 @@ def bring_back_elmo_embedder(commands: Module) -> None:
     def attribute(name: str) -> object:
         return getattr(importlib.import_module("elmo_tasks.vectors.legacy_embedder"), name)
 
-    module = sys.modules["allennlp.commands.elmo"] = commands.elmo = ModuleType("allennlp.commands.elmo")
+    module = sys.modules["allennlp.commands.elmo"] = ModuleType("allennlp.commands.elmo")
     module.__dict__["__getattr__"] = attribute
+    replace(commands, "elmo", module)
 
 
 @after_import("allennlp.modules.elmo")
 def take_elmo_from_the_archive(elmo: Module) -> None:
     """
-    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if the
-    addresses of the biLM in its config are dead.
+    Symptom: an archive of a model with AllenNLP's ELMo cannot be loaded without a network, or if
+    the addresses of the biLM in its config are dead.
     Cause: AllenNLP loads the biLM's weights from there first, and then again from the archive.
     """
 

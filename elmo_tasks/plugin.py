@@ -1,4 +1,7 @@
-"""The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the data paths."""
+"""
+The module that AllenNLP imports: it registers all our classes, and gives configs and trainings the
+data paths.
+"""
 
 import tomllib
 from importlib.resources import files
@@ -10,7 +13,7 @@ import allennlp.training.gradient_descent_trainer
 from allennlp.common import Params
 from allennlp.models import Model
 
-from allennlp_today.import_hooks import replaces
+from allennlp_today.import_hooks import applied_now, replace, replaces
 from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
 from elmo_tasks.bilm.process import keep_freed_memory
 
@@ -18,24 +21,6 @@ __all__ = ["HARMLESS", "commands", "data", "metrics", "models", "modules", "pred
 
 HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text("utf-8"))
 """What archives that are not trusted may name."""
-
-allennlp.common.params.evaluate_file = configs.evaluate_file
-# Default callbacks, not some in our configs, so they work for any model with ELMo and leave configs unchanged.
-defaults = allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS
-allennlp.training.gradient_descent_trainer.DEFAULT_CALLBACKS = (
-    *defaults,
-    trainer.LearnedMixCallback,
-    trainer.RandomStateCallback,
-)
-
-
-@replaces(allennlp.commands.train, "train_model")
-def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
-    configs.log_less()
-    configs.check_data(params)
-    if _trains_a_bilm(params):
-        keep_freed_memory()
-    return original(params, *args, **kwargs)
 
 
 def _trains_a_bilm(params: Params) -> bool:
@@ -45,3 +30,43 @@ def _trains_a_bilm(params: Params) -> bool:
     # Not `by_name`, which returns a method for "from_archive".
     model_class, _ = Model.resolve_class_name(name)
     return issubclass(model_class, models.BilmLanguageModel)
+
+
+@applied_now
+def set_variables_in_configs() -> None:
+    """
+    Symptom: configs do not find the data, the biLM and the files that they share.
+    Cause: AllenNLP knows only variables of the environment. Now configs have the defaults of this
+    package.
+    """
+    replace(allennlp.common.params, "evaluate_file", configs.evaluate_file)
+
+
+@applied_now
+def add_callbacks_of_trainings() -> None:
+    """
+    Symptom: a training does not print the learned mix, and other random numbers follow a recovery.
+    Cause: these are callbacks. As defaults they work for any model with ELMo, and leave configs
+    unchanged.
+    """
+    gradient_descent_trainer = allennlp.training.gradient_descent_trainer
+    callbacks = [*gradient_descent_trainer.DEFAULT_CALLBACKS]
+    callbacks += [trainer.LearnedMixCallback, trainer.RandomStateCallback]
+    replace(gradient_descent_trainer, "DEFAULT_CALLBACKS", tuple(callbacks))
+
+
+@applied_now
+def check_data_before_a_training() -> None:
+    """
+    Symptom: a training without its data ends after minutes, and one of a biLM is slower than it
+    could be.
+    Cause: files are opened when they are read, and glibc returns freed memory to the system.
+    """
+
+    @replaces(allennlp.commands.train, "train_model")
+    def train_model(original: Any, params: Params, *args: Any, **kwargs: Any) -> Any:
+        configs.log_less()
+        configs.check_data(params)
+        if _trains_a_bilm(params):
+            keep_freed_memory()
+        return original(params, *args, **kwargs)

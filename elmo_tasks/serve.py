@@ -70,6 +70,7 @@ def settings() -> Settings:
         "device": os.environ.get("ELMO_TASKS_SERVE_DEVICE"),
         "precision": os.environ.get("ELMO_TASKS_SERVE_PRECISION"),
         "threshold": _number("ELMO_TASKS_SERVE_THRESHOLD", 0.0, at_least=0.0),
+        "packages": os.environ.get("ELMO_TASKS_SERVE_PACKAGES", "").replace(",", " ").split(),
         "trusted": bool(os.environ.get("ELMO_TASKS_SERVE_TRUST")),
     }
     hosts = [*LOCAL_HOSTS, *(os.environ.get("ELMO_TASKS_SERVE_HOSTS") or "").lower().split()]

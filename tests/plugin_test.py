@@ -5,14 +5,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import _jsonnet
 import allennlp.commands.train
 import pytest
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.from_params import infer_constructor_params
 
 import elmo_tasks.plugin
+from allennlp_today.trust.allowed import listed
 from tests.paths import TRAINING_CONFIGS
 
 _REGISTERED = re.compile(r'^@(\w+)\.register\(\s*"([^"]+)"', re.MULTILINE)
@@ -37,6 +40,20 @@ class TestPlugin:
         registered = {(base, name, bases[base].by_name(name).__module__) for base, name, _ in expected}
         assert ("Subcommand", "elmo-export", "elmo_tasks.commands.export") in expected
         assert registered == expected
+
+    def test_each_number_in_a_config_is_listed(self):
+        """Or an archive with it is refused. `numbers` has none that describe a machine, such as the size of a cache."""
+        ours = elmo_tasks.plugin.HARMLESS
+        known = {*ours["numbers"], *ours["machine"], *listed()["numbers"], *listed()["machine"]}
+        unlisted = []
+        for base, names in Registrable._registry.items():
+            for name in ours.get(base.__name__, {}):
+                cls, constructor = names[name]
+                for parameter in infer_constructor_params(cls, getattr(cls, constructor or "__init__")).values():
+                    kinds = {parameter.annotation, *get_args(parameter.annotation)}
+                    if kinds & {int, float, bool} and parameter.name not in known:
+                        unlisted.append(f"{name}: {parameter.name}")
+        assert not unlisted
 
     def test_a_written_config_needs_none_of_it(self, environment, command, capsys, tmp_path):
         command("elmo-config", "ner_elmo", "-o", '{"trainer.num_epochs": 3}')

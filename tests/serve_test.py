@@ -216,11 +216,13 @@ class TestTheEndOfWork:
 
 class TestCommand:
     def test_its_arguments_are_settings_of_the_processes(self, monkeypatch):
+        serve = pytest.importorskip("elmo_tasks.serve")
         monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
         monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", "")
         monkeypatch.setenv("ELMO_TASKS_SERVE_TRUST", "")
         monkeypatch.setenv("ELMO_TASKS_SERVE_HOSTS", "")
         monkeypatch.setenv("ELMO_TASKS_PACKAGES", "mine")
+        monkeypatch.setenv("ELMO_TASKS_SERVE_PACKAGES", "")
         started = []
         monkeypatch.setattr("uvicorn.run", lambda app, **options: started.append((app, options)))
         options = ["--include-package", "questions", "--workers", "2", "--device", "cpu", "--port", "0"]
@@ -229,7 +231,9 @@ class TestCommand:
         expected = {"factory": True, "host": "127.0.0.1", "port": 0, "workers": 2, "timeout_keep_alive": 70}
         assert started == [("elmo_tasks.serve:make_app", expected)]
         assert shlex.split(os.environ["ELMO_TASKS_SERVE"]) == ["my models/ner", "srl"]
-        assert (os.environ["ELMO_TASKS_PACKAGES"], os.environ["ELMO_TASKS_SERVE_DEVICE"]) == ("mine,questions", "cpu")
+        options = serve.settings().options
+        assert (options["device"], options["packages"], options["trusted"]) == ("cpu", ["questions"], True)
+        assert os.environ["ELMO_TASKS_PACKAGES"] == "mine"
 
     @pytest.mark.parametrize(
         ("given", "options", "expected"),

@@ -1,29 +1,27 @@
-"""
-Files: written whole, read line by line, unpacked from archives; and locks. `elmo_tasks.files.archives` has copies of
-`unpack` and `compare_checksums`, because neither package needs the other one.
-"""
+"""Files that are written whole, or read line by line, and locks."""
 
-import gzip
 import os
+import pickle
 import re
-import stat
-import tarfile
-import zipfile
-import zlib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["atomic_file", "compare_checksums", "locked", "numbered_lines", "remove_leftovers", "unpack"]
+__all__ = ["atomic_file", "locked", "numbered_lines", "reason_of", "remove_leftovers"]
+__all__ += ["warn_of_a_training"]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary path, to write to. At the end of the block its file replaces `path`; after an error it is removed."""
+    """
+    A temporary path, to write to. At the end of the block its file replaces `path`; after an error
+    it is removed.
+    """
     temporary = path.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
     try:
         yield temporary
@@ -36,7 +34,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes the temporary files that killed processes have left in a folder, which nobody else writes to now."""
+    """
+    Removes the temporary files that killed processes have left in a folder, which nobody else
+    writes to now.
+    """
     for file in folder.iterdir():
         if _TEMPORARY.fullmatch(file.name) and file.is_file():
             file.unlink()
@@ -45,8 +46,8 @@ def remove_leftovers(folder: Path) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """
-    Locks a path, where a file or folder may exist, until the end of the block or of the process; others get a
-    `BlockingIOError`. No effect on network file systems without locks.
+    Locks a path, where a file or folder may exist, until the end of the block or of the process;
+    others get a `BlockingIOError`. No effect on network file systems without locks.
     """
     # Here, because `import torch` imports this module.
     from filelock import FileLock, Timeout
@@ -57,13 +58,15 @@ def locked(path: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
+        message = f"another process is writing {path}: wait for it, or choose another output"
+        raise BlockingIOError(message) from None
     except (OSError, NotImplementedError):
         pass
     try:
         yield
     finally:
-        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
+        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes
+        # it at the release.
         if lock.is_locked:
             with suppress(OSError):
                 file.unlink()
@@ -71,10 +74,14 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file in UTF-8, or in UTF-16 with a byte order mark, each with its number, counted from 1."""
+    """
+    The lines of a file in UTF-8, or in UTF-16 with a byte order mark, each with its number, counted
+    from 1.
+    """
     with open(path, "rb") as binary:
         is_utf16 = binary.read(2) in (b"\xff\xfe", b"\xfe\xff")
-    with open(path, encoding="utf-16" if is_utf16 else "utf-8-sig", errors="surrogateescape") as file:
+    encoding = "utf-16" if is_utf16 else "utf-8-sig"
+    with open(path, encoding=encoding, errors="surrogateescape") as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.encode()
@@ -83,44 +90,30 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def unpack(archive: str | PathLike[str], folder: Path) -> None:
+def reason_of(error: Exception) -> str:
     """
-    Unpacks a zip or tar file of folders and files, which may be untrusted. A `ValueError` names a file that is damaged,
-    or has anything else in it.
+    One sentence of what a reader of a file has raised, without torch's advice to run the code in
+    the file.
     """
+    sentence = " ".join(str(error).split())
+    if isinstance(error, pickle.UnpicklingError) or "weights_only" in sentence:
+        _, mark, text = str(error).rpartition("WeightsUnpickler error: ")
+        sentence = re.split(r"\. |\n", text)[0] if mark else ""
+    return f"{type(error).__name__}: {sentence}"[:300].removesuffix(": ")
+
+
+def warn_of_a_training(archive: str | PathLike[str]) -> None:
+    """
+    Warns if an archive, or the folder of a run, is the target of a training that has not ended.
+    """
+    path = Path(archive)
+    folder = (path if path.is_dir() else path.parent).resolve()
+    # Of a folder without a lock, so that a training that starts now does not find one.
+    if not folder.with_name(f"_lock-{folder.name[-200:]}").exists():
+        return
     try:
-        # First, because an uncompressed tar file that ends with a zip file also looks like one.
-        if tarfile.is_tarfile(archive):
-            with tarfile.open(archive) as tar:
-                # Python 3.11.2, Debian 12's, has no filters.
-                tar.extraction_filter = getattr(tarfile, "data_filter", None)
-                for member in tar:
-                    # A chain of links can lead outside, past the filter of `tarfile` before June 2025 (CVE-2025-4517).
-                    if not (member.isreg() or member.isdir()):
-                        raise ValueError(f"expected files and folders only, got {member.name!r:.200}: {archive}")
-                    if not Path(folder, member.name).resolve().is_relative_to(folder.resolve()):
-                        raise ValueError(f"expected files in its own folder, got {member.name!r:.200}: {archive}")
-                    tar.extract(member, folder, set_attrs=False)
-                # gzip's checksum follows the last member. What follows the checksum is ignored, as by gunzip.
-                try:
-                    while tar.fileobj is not None and tar.fileobj.read(2**20):
-                        pass
-                except gzip.BadGzipFile as error:
-                    if not str(error).startswith("Not a gzipped file"):
-                        raise
-        else:
-            with zipfile.ZipFile(archive) as members:
-                for info in members.infolist():
-                    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                        raise ValueError(f"expected files and folders only, got {info.filename!r:.200}: {archive}")
-                members.extractall(folder)
-    except (EOFError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"expected a whole zip or tar file ({error}): {archive}") from error
-
-
-def compare_checksums(path: Path) -> None:
-    """Raises a `ValueError` if a file of `torch.save` is damaged: `torch.load` ignores its checksums."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as members:
-            if (damaged := members.testzip()) is not None:
-                raise ValueError(f"expected a whole file, got a damaged {damaged}: {path}")
+        with locked(folder):
+            pass
+    except BlockingIOError:
+        message = f"a training in {folder} has not ended: {path} is from before its end"
+        warnings.warn(message, stacklevel=2)

@@ -1,82 +1,179 @@
-"""Hooks that run around and after the import of a module."""
+"""
+Hooks that run around and after the import of a module, and the record of what they replace in other
+packages, which `python -m allennlp_today` prints.
+"""
 
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["FIXES", "GUARDS", "REPLACED", "WITHOUT", "Module"]
-__all__ += ["after_import", "around_import", "guard", "replaces", "temporary_modules"]
+__all__ = ["REPAIRS", "REPLACED", "WITHOUT", "Module", "Repair", "Replacement", "after_import"]
+__all__ += ["applied_now", "around_import", "guard", "replace", "replaces", "temporary_modules"]
 
 # A type checker forbids replacing functions of a `ModuleType`.
 Module = Any
-
-FIXES: list[Callable[..., object]] = []
-"""The docstring of each fix names the symptom and its cause."""
-
-GUARDS: list[Callable[..., object]] = []
-"""Like fixes, but they cannot be switched off."""
-
-REPLACED: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
-"""Functions of AllenNLP, each with ours, which takes it as its first argument."""
 
 WITHOUT = set(filter(None, os.environ.get("ALLENNLP_TODAY_WITHOUT", "").split(",")))
 """Names of fixes that are switched off."""
 
 
+@dataclass(frozen=True)
+class Repair:
+    """A function that changes other packages. Its docstring names the symptom and the cause."""
+
+    function: Callable[..., object]
+    modules: tuple[str, ...]
+    """It is called after, or surrounds, the import of these."""
+    is_guard: bool = False
+    """Guards cannot be switched off."""
+    is_around: bool = False
+    """Whether it surrounds the import, and changes what the module finds."""
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """An attribute of a module or class that has been replaced."""
+
+    attribute: str
+    """Its full name, such as `allennlp.models.archival.load_archive`."""
+    repair: str
+    """The name of the repair."""
+    original: Any
+    replacement: Any
+    """Of a function, the one that takes the original as its first argument."""
+
+
+REPAIRS: list[Repair] = []
+REPLACED: list[Replacement] = []
+
+# The repairs that are running: one may import a module with another.
+_running: list[Repair] = []
+
+
 def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
-    """Decorates a fix that is called with each of the modules after its execution; fixes run in definition order."""
-    return lambda fix: _declare(fix, _FINDER.after, modules)
+    """
+    Decorates a fix that is called with each of the modules after its execution; fixes run in
+    definition order.
+    """
+
+    def declare(fix: Callable[[Module], None]) -> Callable[[Module], None]:
+        repair = Repair(fix, modules)
+        REPAIRS.append(repair)
+        if repair.name not in WITHOUT:
+            _FINDER.add_after(repair)
+        return fix
+
+    return declare
 
 
 def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], Any]:
-    """Decorates a generator function, to a context manager that takes a module's name and surrounds its execution."""
-    return lambda fix: _declare(contextmanager(fix), _FINDER.around, modules)
+    """
+    Decorates a generator function, to a context manager that takes a module's name and surrounds
+    its execution.
+    """
+
+    def declare(fix: Callable[[str], Iterator[None]]) -> Any:
+        repair = Repair(contextmanager(fix), modules, is_around=True)
+        REPAIRS.append(repair)
+        if repair.name not in WITHOUT:
+            _FINDER.add_around(repair)
+        return repair.function
+
+    return declare
 
 
 def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Module], None]]:
-    """Decorates a function that is called with each of the modules after its execution, before others copy names."""
+    """
+    Decorates a function that is called with each of the modules after its execution, before others
+    copy names.
+    """
 
     def declare(function: Callable[[Module], None]) -> Callable[[Module], None]:
         if imported := [module for module in modules if module in sys.modules]:
-            raise ImportError(f"expected to be imported before {imported[0]}: import torch or allennlp_today first")
-        GUARDS.append(function)
-        for module in modules:
-            _FINDER.after.setdefault(module, []).append(function)
+            hint = "import torch or allennlp_today first"
+            raise ImportError(f"expected to be imported before {imported[0]}: {hint}")
+        repair = Repair(function, modules, is_guard=True)
+        REPAIRS.append(repair)
+        _FINDER.add_after(repair)
         return function
 
     return declare
 
 
-def _declare(fix: Any, hooks: dict[str, list[Any]], modules: tuple[str, ...]) -> Any:
-    FIXES.append(fix)
-    for module in modules if fix.__name__ not in WITHOUT else ():
-        hooks.setdefault(module, []).append(fix)
-    return fix
+def applied_now(function: Callable[[], None]) -> Callable[[], None]:
+    """
+    Decorates a function without arguments that changes modules which are imported already, such as
+    a plugin's.
+    """
+    repair = Repair(function, ())
+    REPAIRS.append(repair)
+    with _running_as(repair):
+        function()
+    return function
 
 
 def replaces(owner: Any, name: str) -> Callable[[Callable[..., Any]], object]:
-    """Decorates the function that replaces `owner.name` and takes the original as its first argument."""
-    original = getattr(owner, name)
+    """
+    Decorates the function that replaces `owner.name` and takes the original as its first argument.
+    """
+    static = inspect.getattr_static(owner, name)
+    is_classmethod = isinstance(static, classmethod)
+    original = static.__func__ if is_classmethod else getattr(owner, name)
 
     def decorate(function: Callable[..., Any]) -> None:
-        REPLACED.append((original, function))
         # `wraps` keeps the original's signature, which AllenNLP's `FromParams` reads.
-        setattr(owner, name, wraps(original)(lambda *args, **kwargs: function(original, *args, **kwargs)))
+        @wraps(original)
+        def replacement(*args: Any, **kwargs: Any) -> Any:
+            return function(original, *args, **kwargs)
+
+        setattr(owner, name, classmethod(replacement) if is_classmethod else replacement)
+        _record(owner, name, original, function)
 
     return decorate
+
+
+def replace(owner: Any, name: str, value: Any) -> None:
+    """Replaces `owner.name` by a value, or adds it."""
+    original = inspect.getattr_static(owner, name, None)
+    setattr(owner, name, value)
+    _record(owner, name, original, value)
+
+
+def _record(owner: Any, name: str, original: Any, replacement: Any) -> None:
+    attribute = f"{owner.__name__}.{name}"
+    if isinstance(owner, type):
+        attribute = f"{owner.__module__}.{owner.__qualname__}.{name}"
+    repair = _running[-1].name if _running else ""
+    REPLACED.append(Replacement(attribute, repair, original, replacement))
+
+
+@contextmanager
+def _running_as(repair: Repair) -> Iterator[None]:
+    _running.append(repair)
+    try:
+        yield
+    finally:
+        _running.pop()
 
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
     """Puts `modules` into `sys.modules`, and at the end what was there before."""
-    # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the meantime.
+    # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the
+    # meantime.
     before = {name: sys.modules[name] for name in modules if name in sys.modules}
     sys.modules.update(modules)
     try:
@@ -91,12 +188,26 @@ class _HookFinder(MetaPathFinder):
     """Finds the modules that have hooks by asking all other finders."""
 
     def __init__(self) -> None:
-        self.around: dict[str, list[Callable[[str], AbstractContextManager[None]]]] = {}
-        self.after: dict[str, list[Callable[[Module], None]]] = {}
+        self._around: dict[str, list[Callable[[str], AbstractContextManager[None]]]] = {}
+        self._after: dict[str, list[Repair]] = {}
         self._asking: set[str] = set()
 
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        has_hooks = fullname in self.around or fullname in self.after
+    def add_around(self, repair: Repair) -> None:
+        for module in repair.modules:
+            context: Any = repair.function
+            self._around.setdefault(module, []).append(context)
+
+    def add_after(self, repair: Repair) -> None:
+        for module in repair.modules:
+            self._after.setdefault(module, []).append(repair)
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Any = None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        has_hooks = fullname in self._around or fullname in self._after
         if not has_hooks or fullname in self._asking:
             return None
         self._asking.add(fullname)
@@ -114,11 +225,12 @@ class _HookFinder(MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             with ExitStack() as surroundings:
-                for around in self.around.get(module.__name__, []):
+                for around in self._around.get(module.__name__, []):
                     surroundings.enter_context(around(module.__name__))
                 execute(module)
-            for fix in self.after.get(module.__name__, []):
-                fix(module)
+            for repair in self._after.get(module.__name__, []):
+                with _running_as(repair):
+                    repair.function(module)
 
         loader.exec_module = exec_module
 

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,10 +17,15 @@ from allennlp.models import Model
 class Tiny(Model):
     pass
 """
-# Imports what `allennlp` does in a new interpreter and opens an archive, all without the packages that most users lack.
-# Then it uses them.
+# Imports what `allennlp` does in a new interpreter and opens an archive, all without the packages that most users lack,
+# and in a folder with modules of the same names as others. Then it uses them.
 START = """
-import gc, json, socket, sys
+import gc, json, os, socket, sys
+from pathlib import Path
+for name in ("checklist", "conllu", "nltk", "local_plugin", "word2number"):
+    Path(name).mkdir()
+    Path(name, "__init__.py").touch()
+Path(".allennlp_plugins").write_text("local_plugin")
 sys.modules.update(dict.fromkeys(["torchvision", "fairscale", "boto3", "google.cloud.storage"]))
 connections = []
 def connect(self, address):
@@ -36,6 +42,11 @@ except FileNotFoundError:
 report = {
     "models": {name: Model.by_name(name).__module__ for name in Model.list_available()},
     "modules": sorted(sys.modules),
+    "of the folder": [
+        name
+        for name, module in sys.modules.items()
+        if os.getcwd() in str(getattr(module, "__dict__", {}).get("__file__"))
+    ],
     "connections": [str(connection) for connection in connections],
     "errors": {},
     "settings": [gc.get_threshold()[0], torch.tensor(1e-39).mul(1).item() != 0],
@@ -90,5 +101,9 @@ def start(run_python: RunPython, tmp_path_factory: pytest.TempPathFactory) -> di
     (folder / "tiny-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
     (folder / "tiny-1.0.dist-info" / "entry_points.txt").write_text("[allennlp.plugins]\ntiny = tiny_plugin\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(folder))
+        paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+        # An empty one would be the current folder.
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+        # As the command `allennlp`, which does not have the current folder in its path.
+        patch.setenv("PYTHONSAFEPATH", "1")
         return json.loads(run_python(START).splitlines()[-1])

@@ -1,10 +1,15 @@
+import ast
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch  # noqa: F401
 
-from allennlp_today.import_hooks import FIXES, GUARDS
+import allennlp_today
+from allennlp_today.__main__ import tables_of_repairs
+from allennlp_today.import_hooks import REPAIRS
 
 NO_ALLENNLP = """
 import sys
@@ -40,11 +45,14 @@ class TestInstall:
 
     @pytest.mark.parametrize(
         ("module", "action", "n_warnings"),
-        [("allennlp_today", "always", "1"), ("allennlp_today.training", "error", "0")],
+        [("allennlp_today", "always", "1"), ("allennlp_today.repairs.training", "error", "0")],
     )
     def test_fixes_that_cannot_be_registered_are_no_error_of_torch(self, run_python, module, action, n_warnings):
         """Without the first, as after a checkout was moved, only the hook is left."""
-        assert run_python(BROKEN.format(module=module, action=action)).split() == ["2.0", n_warnings]
+        assert run_python(BROKEN.format(module=module, action=action)).split() == [
+            "2.0",
+            n_warnings,
+        ]
 
     def test_guards_cannot_be_switched_off(self, run_python, monkeypatch):
         monkeypatch.setenv("ALLENNLP_TODAY_WITHOUT", "defer_imports,load_archives_safely")
@@ -59,18 +67,70 @@ class TestInstall:
         assert loaded - {"__mp_main__", "allennlp_today", "elmo_tasks"} <= sys.stdlib_module_names
 
 
-class TestFixes:
-    @pytest.mark.parametrize(("kind", "declared"), [("guard", GUARDS), ("fix", FIXES)])
-    def test_the_page_has_the_table(self, kind, declared):
-        # Other packages may have their own.
-        ours = [each for each in declared if each.__module__.startswith("allennlp_today.")]
-        rows = [f"| {kind} | in | symptom without it |", "|---|---|---|"]
-        for each in ours:
-            symptom, cause, _ = " ".join(each.__doc__.split()).partition(" Cause: ")
-            assert symptom.startswith("Symptom: ") and cause, each
-            rows.append(
-                f"| `{each.__name__}` | `{each.__module__.split('.')[-1]}` | {symptom.removeprefix('Symptom: ')} |"
-            )
-        assert len(ours) > 2, "torch has registered them"
+PACKAGES = {
+    "allennlp_today": Path(allennlp_today.__file__).parent,
+    "elmo_tasks": Path(allennlp_today.__file__).parents[2] / "elmo_tasks",
+}
+
+
+class TestRepairs:
+    def test_the_page_has_the_tables_of_the_command(self):
         page = (Path(__file__).parents[1] / "REPAIRS.md").read_text(encoding="utf-8")
-        assert "\n".join(rows) in page, "expected in REPAIRS.md:\n" + "\n".join(rows)
+        kinds = {f"fix of {package}" for package in PACKAGES} | {"guard"}
+        for table in tables_of_repairs().split("\n\n"):
+            # Tests declare some of their own.
+            if table.partition(" | ")[0].removeprefix("| ") in kinds:
+                assert table in page, f"expected in REPAIRS.md:\n{table}"
+
+    def test_each_has_a_symptom_and_a_cause(self):
+        ours = [repair for repair in REPAIRS if repair.function.__module__.startswith(tuple(PACKAGES))]
+        for repair in ours:
+            symptom, _, cause = " ".join(repair.function.__doc__.split()).partition(" Cause: ")
+            assert symptom.startswith("Symptom: ") and cause, repair.name
+        assert len(ours) > 40, "torch has registered them"
+
+    def test_nothing_is_replaced_that_is_not_recorded(self):
+        """
+        Only `replace` and `replaces` record it, so no repair may assign to an attribute of what it
+        repairs.
+        """
+        unrecorded = []
+        n_repairs = 0
+        for package, folder in PACKAGES.items():
+            for file in folder.rglob("*.py"):
+                for function in repairs_in(ast.parse(file.read_text("utf-8"))):
+                    n_repairs += 1
+                    changed = [name for name in assigned_attributes(function) if name in repaired_by(function)]
+                    unrecorded += [f"{package} {file.name}: {function.name} changes {name}" for name in changed]
+        assert not unrecorded
+        assert n_repairs > 40
+
+
+def repairs_in(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """The functions that are declared as repairs."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            decorators = " ".join(map(ast.unparse, node.decorator_list))
+            if re.match("(after_import|around_import|guard|applied_now)", decorators):
+                yield node
+
+
+def repaired_by(function: ast.FunctionDef) -> set[str]:
+    """The names of modules in a repair: its argument, or what the file has imported."""
+    arguments = {argument.arg for argument in function.args.args}
+    return arguments | {"allennlp", "transformers", "torch"}
+
+
+def assigned_attributes(function: ast.FunctionDef) -> Iterator[str]:
+    """
+    The first name of each attribute that a function assigns to, such as `module` of
+    `module.Model.load`.
+    """
+    for node in ast.walk(function):
+        targets = getattr(node, "targets", [])
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "builtins.setattr"):
+            yield ast.unparse(node.args[0]).partition(".")[0]
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute):
+                    yield ast.unparse(part).partition(".")[0]

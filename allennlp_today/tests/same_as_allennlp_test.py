@@ -22,23 +22,32 @@ from allennlp.training import util
 import allennlp_today
 from allennlp_today.import_hooks import REPLACED
 
+ORIGINAL, TRUSTED = ("original", Parameter.empty), ("trusted", False)
 VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 def named(function: object) -> list[tuple[str, object]]:
     """The names and defaults of arguments, without `*args` and `**kwargs`."""
-    parameters = inspect.signature(function).parameters.values()
-    return [(parameter.name, parameter.default) for parameter in parameters if parameter.kind not in VARIABLE]
+    arguments = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in VARIABLE:
+            arguments.append((parameter.name, parameter.default))
+    return arguments
 
 
 class TestArguments:
     def test_they_have_the_same_names_order_and_defaults(self):
         import_plugins()
         differences = []
-        functions = [pair for pair in REPLACED if pair[0].__module__.startswith(("allennlp.", "allennlp_models."))]
+        functions = []
+        for change in REPLACED:
+            module = getattr(change.original, "__module__", None) or ""
+            is_of_allennlp = module.startswith(("allennlp.", "allennlp_models."))
+            if is_of_allennlp and named(change.replacement)[:1] == [ORIGINAL]:
+                functions.append((change.original, change.replacement))
         for original, ours in functions:
             # The first argument is the original.
-            theirs, mine = named(original), named(ours)[1:]
+            theirs, mine = named(original), [argument for argument in named(ours)[1:] if argument != TRUSTED]
             takes_any = {parameter.kind for parameter in inspect.signature(ours).parameters.values()}.issuperset(
                 VARIABLE
             )

@@ -15,6 +15,6 @@ class TestHook:
         wheel = zipfile.ZipFile(tmp_path / getattr(backend, f"build_{kind}")(str(tmp_path)))
         names = wheel.namelist()
         assert "allennlp_today_hook.py" in names
-        assert ("allennlp_today/archives.py" in names) == (kind == "wheel")
+        assert ("allennlp_today/trust/loader.py" in names) == (kind == "wheel")
         (entry_points,) = [name for name in names if name.endswith("dist-info/entry_points.txt")]
         assert b"[torch.backends]\nallennlp_today = allennlp_today_hook:install" in wheel.read(entry_points)

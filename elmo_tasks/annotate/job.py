@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.annotate.outputs import FOLDER_MARK, OUTPUTS, Annotated, Annotations
-from elmo_tasks.arguments import add_trained_tasks, at_least_one
+from elmo_tasks.arguments import add_trained_tasks, at_least_one, trust_of
 from elmo_tasks.corpus import Corpus, Document, add_corpus_arguments, compute_named
 from elmo_tasks.extras import check_installed
 from elmo_tasks.files.atomic_files import atomic_file
@@ -46,6 +46,7 @@ def annotate_file(
     header_row: int | None = None,
     part_texts: int = 200,
     device: str | None = None,
+    packages: Sequence[str] = (),
     trusted: bool = False,
     precision: "Precision | None" = None,
     threshold: float = 0.0,
@@ -72,14 +73,14 @@ def annotate_file(
         See `TableOptions`.
     part_texts
         The number of texts that are computed and written together.
-    language, device, precision, threshold, trusted, force, workers, ray
+    language, device, packages, trusted, precision, threshold, force, workers, ray
         See `TrainedTask` and `embed_file`.
     """
     from elmo_tasks import TrainedTask
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
     of_results = {"language": language, "precision": precision, "threshold": threshold}
-    options: Any = {**of_results, "device": device, "trusted": trusted}
+    options: Any = {**of_results, "device": device, "packages": packages, "trusted": trusted}
     predictors = _predictors_of(tasks, options)
     source = Corpus(
         Path(corpus),
@@ -109,7 +110,9 @@ def _predictors_of(tasks: Sequence[str | os.PathLike[str]], options: dict[str, A
     from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
     from elmo_tasks.trained_models import name_of, trained_model
 
-    predictors = {name_of(path): predictor_of(path) for path in map(trained_model, tasks)}
+    predictors = {}
+    for path in map(trained_model, tasks):
+        predictors[name_of(path)] = predictor_of(path, options["packages"])
     if len(predictors) == len(tasks) and all(hasattr(predictor, "kind") for predictor in predictors.values()):
         return predictors
     # Two models of one name, or a config that does not tell enough, are an error here.
@@ -190,7 +193,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def annotate(arguments: argparse.Namespace) -> None:
     names = annotate_file.__kwdefaults__ or ()
     options = {name: value for name, value in vars(arguments).items() if name in names}
-    options["trusted"] = arguments.trust
+    options |= trust_of(arguments)
     n_texts = annotate_file(arguments.task, arguments.corpus, arguments.output, **options)
     output = Path(arguments.output)
     n_bytes = sum(file.stat().st_size for file in (output.rglob("*") if output.is_dir() else [output]))

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_today.archives import add_trust, is_trusted
+from allennlp_today.trust import add_trust, is_trusted
 from elmo_tasks.analysis import NeighborIndex, StaticVectors
 from elmo_tasks.arguments import add_device, add_precision, check_address, port_number
 from elmo_tasks.configs import config_variables

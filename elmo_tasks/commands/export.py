@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_today.archives import add_trust, is_trusted, load_archive
+from allennlp_today.trust import add_trust, is_trusted, load_archive
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel

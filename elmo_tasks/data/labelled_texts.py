@@ -490,7 +490,8 @@ def _spacy(export: _Export, file: Path) -> Iterator[_Annotation]:
     import spacy
     from spacy.tokens import DocBin
 
-    docs = DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab)
+    with located(file, "documents of spaCy"):
+        docs = list(DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab))
     for number, doc in enumerate(docs, start=1):
         spans = None
         if doc.has_annotation("ENT_IOB"):

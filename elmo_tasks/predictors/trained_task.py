@@ -3,8 +3,6 @@
 import json
 import math
 import os
-import shutil
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -21,9 +19,8 @@ from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from allennlp_today import load_archive
-from allennlp_today.archives import parse_model_config
+from allennlp_today.trust import read_config
 from elmo_tasks.arguments import PACKAGES
-from elmo_tasks.files.archives import unpack
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.kinds import check_labels, table
 from elmo_tasks.models.elmo_model import labels_of
@@ -32,7 +29,7 @@ from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.task import Input
 from elmo_tasks.text import Word, readable
-from elmo_tasks.trained_models import local_model, name_of, trained_model
+from elmo_tasks.trained_models import copy_model, local_model, name_of, trained_model
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.docs import is_doc
 from elmo_tasks.vectors.elmo import CARD_FIELDS, Precision
@@ -72,10 +69,14 @@ class TrainedTask:
     model
         The name of a model in `models/`; an archive, the folder of a run, or the address of an
         archive; or `org/name` on the Hugging Face hub. Your own model works, too, if its
-        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, or
-        in a package that `ELMO_TASKS_PACKAGES` names.
+        `default_predictor` is one of this package, or a subclass. Its classes are in a plugin, in a
+        package that this process has imported, or in one of `packages`.
+    packages
+        Packages with custom classes, which are imported before, like those in the variable
+        `ELMO_TASKS_PACKAGES`.
     trusted
-        Whether the model's config may name any class, file or address. By default, only what is listed as harmless.
+        Whether the model's config may name any class, file or address. By default, only what is listed as harmless,
+        and classes of your own code.
     device
         See `Elmo.from_pretrained`.
     precision
@@ -95,6 +96,7 @@ class TrainedTask:
         self,
         model: str | PathLike[str],
         *,
+        packages: str | Iterable[str] = (),
         trusted: bool = False,
         device: Device = None,
         precision: Precision | None = None,
@@ -106,8 +108,12 @@ class TrainedTask:
         self.path = trained_model(model)
         """The archive or the folder of the model."""
         self._options = {"language": language, "batch_words": int(batch_words), "precision": precision}
-        self._settings: dict[str, Any] = {"device": device, "progress": progress, "trusted": trusted}
-        _import_packages()
+        self._settings: dict[str, Any] = {
+            "device": device,
+            "packages": _import_packages(packages),
+            "progress": progress,
+            "trusted": trusted,
+        }
         place = device_of(device)
         if place.type not in ("cpu", "cuda"):
             raise ValueError(f"expected cpu or cuda for a trained task, got '{place}', which AllenNLP cannot use")
@@ -239,22 +245,16 @@ class TrainedTask:
         """
         Writes the model to a new folder, with its card or a new one for the Hugging Face hub. `TrainedTask` loads
         the folder, and, after `hf upload org/name FOLDER`, also `"org/name"`. `force` replaces an existing folder.
+        Of the model's folder or archive, nothing is copied but the config, the weights, the vocabulary and the card.
         """
         with atomic_folder(folder, ["*"] if force else ()) as made:
-            if self.path.is_file():
-                unpack(self.path, made)
-            else:
-                shutil.copytree(self.path / "vocabulary", made / "vocabulary", ignore=shutil.ignore_patterns(".lock"))
-                weights = next(path for name in ("weights.th", "best.th") if (path := self.path / name).exists())
-                shutil.copy(weights, made / "weights.th")
-                shutil.copy(self.path / "config.json", made)
+            copy_model(self.path, made)
             name, predictor = Path(folder).absolute().name, self.predictor
             texts = ", ".join(json.dumps(text, ensure_ascii=False) for text in [*predictor.examples, ()][0])
             title = predictor.title or self.task
             card = _CARD.format(name=name, title=title, about=predictor.about, texts=texts or "...")
-            own_card = self.path / "README.md"
-            text = own_card.read_text("utf-8") if own_card.is_file() else CARD_FIELDS + card
-            (made / "README.md").write_text(text, "utf-8")
+            if not (made / "README.md").exists():
+                (made / "README.md").write_text(CARD_FIELDS + card, "utf-8")
 
     def _inputs(self, texts: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[tuple[str, ...]], bool]:
         """The texts of each input, and whether only one was given, not a list."""
@@ -314,14 +314,14 @@ class TrainedTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = tuple((self._options | self._settings).items())
-        return _loaded, (type(self), fspath(self.path.absolute()), os.environ.get(PACKAGES, ""), options)
+        return _loaded, (type(self), fspath(self.path.absolute()), options)
 
 
-def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
+def predictor_of(model: str | PathLike[str], packages: str | Iterable[str] = ()) -> type[Predictor] | None:
     """The class of a model's predictor, from its config. `None`: the model is not a local file, or not registered."""
     # Registers the models.
     import_module("elmo_tasks.models")
-    _import_packages()
+    _import_packages(packages)
     if (path := local_model(model)) is None:
         return None
     with suppress(
@@ -329,36 +329,29 @@ def predictor_of(model: str | PathLike[str]) -> type[Predictor] | None:
         ConfigurationError,
         KeyError,
         OSError,
-        StopIteration,
-        tarfile.TarError,
         TypeError,
         ValueError,
     ):
-        name = _config_in(path)["model"]["type"]
+        name = read_config(path)["model"]["type"]
         # `by_name` would import the module of any other name.
         predictor = Model.by_name(name).default_predictor if name in Model.list_available() else None
         return None if predictor is None else Predictor.by_name(predictor)
     return None
 
 
-def _config_in(path: Path) -> dict[str, Any]:
-    if path.is_dir():
-        return parse_model_config((path / "config.json").read_bytes(), path)
-    with tarfile.open(path) as archive:
-        # AllenNLP writes the config first, so the weights are not read.
-        content: Any = archive.extractfile(next(member for member in archive if member.name == "config.json"))
-        return parse_model_config(content.read(), path)
-
-
-def _import_packages(names: str | None = None) -> None:
-    for package in (names or os.environ.get(PACKAGES, "")).replace(",", " ").split():
-        import_module_and_submodules(package)
+def _import_packages(packages: str | Iterable[str]) -> tuple[str, ...]:
+    """Imports packages of the user, and those that the environment names, and returns the names of all."""
+    if isinstance(packages, str):
+        packages = [packages]
+    names = [*packages, *os.environ.get(PACKAGES, "").replace(",", " ").split()]
+    for name in names:
+        import_module_and_submodules(name)
+    return tuple(dict.fromkeys(names))
 
 
 @lru_cache(maxsize=8)
-def _loaded(cls: type[TrainedTask], model: str, packages: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
+def _loaded(cls: type[TrainedTask], model: str, options: tuple[tuple[str, Any], ...]) -> TrainedTask:
     """Kept, because joblib sends a task to its workers with each call, and a job with each part."""
-    _import_packages(packages)
     return cls(model, **dict(options))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from traceback import walk_stack
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -16,15 +17,19 @@ import torch
 from spacy.tokens import Doc, Span
 from thinc.util import get_torch_default_device
 
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text import Word, in_nfc, sentence_ranges
 from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
-from elmo_tasks.vectors.pretrained import NAMED_BILMS
+from elmo_tasks.vectors.pretrained import is_ready
 
-__all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "loading", "refuse_settings"]
+__all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "is_called_by_the_user", "loading"]
+__all__ += ["refuse_settings"]
 __all__ += ["sentences_in", "with_white_space"]
 
+# What may be between the user's call and the function that makes a part of a pipeline.
+_LIBRARIES_OF_SPACY = ("spacy", "thinc", "confection", "catalogue", "pydantic", "contextlib", "functools")
 # The name of the model in the config, when it was saved.
 _NAME = "name.json"
 
@@ -40,18 +45,37 @@ def device_in_spacy(device: str | None) -> torch.device:
     return device_of(get_torch_default_device() if device in (None, "") else device)
 
 
+def is_called_by_the_user() -> bool:
+    """
+    Whether a part of a pipeline is made because the user's code has called `nlp.add_pipe`, or the like. spaCy calls the
+    same functions for the config of a pipeline that it loads, and tells no component who has written it.
+    """
+    function_of_spacy = ""
+    for frame, _ in walk_stack(None):
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package in _LIBRARIES_OF_SPACY:
+            function_of_spacy = frame.f_code.co_name
+        elif package != "elmo_tasks":
+            break
+    return function_of_spacy in ("", "add_pipe", "create_pipe", "replace_pipe")
+
+
 class FilesAsBytes:
     """A part of a pipeline, with bytes that are its files, and the rest in spaCy's config."""
 
     to_disk: Any
     from_disk: Any
-    is_from_file = False
-    """Whether somebody else may have written the config."""
+    is_of_the_user = False
+    """Whether the user has named the model in this process. Somebody else may have written the config of a pipeline."""
 
-    def named(self, model: str, *, is_local: bool) -> str:
-        """The model that the config names: no address, and in a saved pipeline nothing that would be fetched."""
-        if "://" in model or (self.is_from_file and not is_local):
-            expected = "a name or a path as the model of a saved pipeline"
+    def initialize(self, get_examples: Any = None, *, nlp: Any = None) -> None:
+        """Called before a training, of which the user has given the config."""
+        self.is_of_the_user = True
+
+    def named(self, model: str, *, is_ready: bool) -> str:
+        """The model that the config names: no address, and nothing that would be fetched or unpacked for it."""
+        if "://" in model or not (is_ready or self.is_of_the_user):
+            expected = "a name or a path of a model on this machine as the model of a saved pipeline"
             raise ValueError(f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models")
         return model
 
@@ -63,7 +87,7 @@ class FilesAsBytes:
         """A folder with the model that this part has written, if the config still names the same one."""
         if not folder.is_dir():
             raise ValueError(f"expected the folder of a saved component, got none: {folder}")
-        if (file := folder / _NAME).is_file() and (name := srsly.read_json(file)) != model:
+        if (file := folder / _NAME).is_file() and (name := read_json(file)) != model:
             found = f"got {model!r:.200} in the config: `nlp.replace_pipe` takes other models"
             raise ValueError(f"expected the model that was saved, {name!r:.200}, {found}")
         return folder
@@ -99,6 +123,7 @@ class PipelineBilm(FilesAsBytes):
         self, bilm: str, *, save_weights: bool, device: str | None = None, precision: Precision | None = None
     ) -> None:
         self.bilm = bilm
+        self.is_of_the_user = is_called_by_the_user()
         self.save_weights = save_weights
         self._load = partial(Elmo.from_pretrained, device=device_in_spacy(device), precision=precision)
         self._elmo: Elmo | None = None
@@ -108,9 +133,7 @@ class PipelineBilm(FilesAsBytes):
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         with loading:
             if self._elmo is None:
-                # The files of an archive would be copied to the cache.
-                is_local = self.bilm in NAMED_BILMS or Path(self.bilm).is_dir()
-                self._elmo = self._load(self.named(self.bilm, is_local=is_local))
+                self._elmo = self._load(self.named(self.bilm, is_ready=is_ready(self.bilm)))
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -121,7 +144,7 @@ class PipelineBilm(FilesAsBytes):
             self.write_name(folder, self.bilm)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        self.is_from_file = True
+        self.is_of_the_user = False
         if self.save_weights:
             self._elmo = self._load(self.saved(Path(path), self.bilm))
         return self

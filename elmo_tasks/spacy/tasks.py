@@ -14,7 +14,14 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from elmo_tasks.kinds import Chains, Roles
-from elmo_tasks.spacy.pipeline import FilesAsBytes, device_in_spacy, loading, refuse_settings, sentences_in
+from elmo_tasks.spacy.pipeline import (
+    FilesAsBytes,
+    device_in_spacy,
+    is_called_by_the_user,
+    loading,
+    refuse_settings,
+    sentences_in,
+)
 from elmo_tasks.span_groups import groups_in
 from elmo_tasks.trained_models import licence_of, local_model
 from elmo_tasks.vectors.elmo import Precision
@@ -76,6 +83,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         self._task: TrainedTask | None = None
         self.name = name
         self.model = model
+        self.is_of_the_user = is_called_by_the_user()
         self.save_weights = save_weights
         self._accept(predictor_of(model))
         if nlp is not None and (path := local_model(model)) and (licence := licence_of(path)):
@@ -100,7 +108,8 @@ class TaskComponent(FilesAsBytes, Pipe):
             if self._task is None:
                 # A name alone is not looked for on the hub.
                 is_name = "/" not in self.model.removeprefix("models/")
-                task = self._load(self.named(self.model, is_local=is_name or local_model(self.model) is not None))
+                is_ready = is_name or local_model(self.model) is not None
+                task = self._load(self.named(self.model, is_ready=is_ready))
                 self._accept(type(task.predictor))
                 self._task = task
         return self._task
@@ -161,7 +170,7 @@ class TaskComponent(FilesAsBytes, Pipe):
             self.write_name(target, self.model)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        self.is_from_file = True
+        self.is_of_the_user = False
         if self.save_weights:
             self._task = self._load(self.saved(Path(path) / "model", self.model))
         return self

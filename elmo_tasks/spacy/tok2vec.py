@@ -108,6 +108,7 @@ class _FrozenBilm(PipelineBilm, Shim):
 
 def _initialize(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
     bilm: Any = model.shims[0]
+    bilm.initialize()
     model.set_dim("nO", bilm.elmo.dim)
     model.set_param("layer_weights", model.ops.alloc1f(bilm.elmo.n_layers if bilm.layers == "all" else 1))
     model.set_param("gamma", model.ops.alloc1f(1) + 1)

@@ -10,12 +10,15 @@ from allennlp.common.util import is_distributed
 from allennlp.training.checkpointer import Checkpointer
 from allennlp.training.trainer import Trainer, TrainerCheckpoint
 
-from allennlp_today.recovery import check_whole
-from allennlp_today.training import FROZEN_WEIGHTS
+from allennlp_today.repairs.recovery import check_whole
+from allennlp_today.repairs.training import SHARED_WEIGHTS
 from elmo_tasks.files.atomic_files import atomic_file
 
 __all__ = ["FrozenOnceCheckpointer"]
 
+_FROZEN_WEIGHTS = "frozen_weights.th"
+# AllenNLP adds them when it reads or archives the weights of an epoch.
+SHARED_WEIGHTS.append(_FROZEN_WEIGHTS)
 # The key in the state of the trainer with the names of the omitted parameters.
 _LEFT_OUT = "elmo_left_out"
 
@@ -42,7 +45,7 @@ class FrozenOnceCheckpointer(Checkpointer):
 
     @property
     def _frozen_path(self) -> str:
-        return os.path.join(self._serialization_dir, FROZEN_WEIGHTS)
+        return os.path.join(self._serialization_dir, _FROZEN_WEIGHTS)
 
     def maybe_save_checkpoint(
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int

@@ -22,16 +22,17 @@ from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.bilm.weights import write_weights
 from elmo_tasks.extras import needs
-from elmo_tasks.files.archives import unpack
+from elmo_tasks.files.archives import expect_regular_file, unpack
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, remove_leftovers
 from elmo_tasks.files.json_files import file_digest, text_digest
 
-__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "local_file", "pretrained_files"]
-__all__ += ["write_archived"]
+__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "is_ready", "local_file"]
+__all__ += ["pretrained_files", "write_archived"]
 
 logger = logging.getLogger(__name__)
 
 _OPTIONS, _WEIGHTS, _DIGESTS = "options.json", "weights.hdf5", "SHA256SUMS"
+_MAX_OPTIONS = 2**20
 _AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo/{0}/elmo_{0}_"
 TIMEOUT = 20.0
 """Seconds without an answer after which a download fails."""
@@ -98,6 +99,13 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     near = get_close_matches(name, NAMED_BILMS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
     raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
+
+
+def is_ready(bilm: str) -> bool:
+    """Whether a biLM is included, downloaded or a folder, so that nothing is fetched or unpacked to load it."""
+    if bilm in NAMED_BILMS:
+        return not NAMED_BILMS[bilm] or _is_complete(cache_home() / bilm)
+    return Path(bilm).expanduser().is_dir()
 
 
 def is_hub_name(name: str) -> bool:
@@ -222,7 +230,21 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _files_in(folder: Path) -> tuple[Path, Path]:
+    """The option and weight files in a folder, which somebody else may have written. They may be missing."""
+    options, weights = _unchecked_files_in(folder)
+    for file in (options, weights):
+        if file.exists():
+            expect_regular_file(file)
+    if options.suffix == ".json" and options.exists() and options.stat().st_size > _MAX_OPTIONS:
+        raise ValueError(f"expected at most {_MAX_OPTIONS:,} bytes of options: {options}")
+    return options, weights
+
+
+def _unchecked_files_in(folder: Path) -> tuple[Path, Path]:
     if (files := model_files(folder)) is not None:
+        # Its options name others.
+        for file in folder.glob("*.*"):
+            expect_regular_file(file)
         return files
     options, state = _only(folder, _OPTIONS, "*options.json"), _only(folder, "weights.th", "best.th")
     if state.exists() and not options.exists():

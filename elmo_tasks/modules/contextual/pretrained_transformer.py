@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import embedding_bag
 
-from allennlp_today.archives import is_untrusted
+from allennlp_today.trust.loader import UNTRUSTED_TRANSFORMER, is_untrusted
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 
@@ -39,7 +39,7 @@ class PretrainedTransformer(ContextualModel):
         if is_untrusted():
             # The archive has the weights.
             config = AutoConfig.from_pretrained(model_name, **no_code)
-            transformer = AutoModel.from_config(config, **no_code)
+            transformer = AutoModel.from_config(config, **UNTRUSTED_TRANSFORMER)
         else:
             transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True, **no_code)
         is_encoder_decoder = transformer.config.is_encoder_decoder

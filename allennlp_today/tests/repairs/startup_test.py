@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from allennlp.common import plugins, util
+from allennlp.models import Model
 
 
 class TestFindPluginsByEntryPoints:
@@ -22,6 +23,9 @@ class TestFindPluginsByEntryPoints:
     def test_a_start_makes_no_connection(self, start):
         assert start["connections"] == []
 
+    def test_no_module_of_the_current_folder_is_imported(self, start):
+        assert start["of the folder"] == []
+
     def test_a_plugin_that_cannot_be_imported_is_an_error(self, monkeypatch):
         """Without the fix, AllenNLP logs it and continues."""
         name = "allennlp_models.tagging.models.crf_tagger"
@@ -29,7 +33,27 @@ class TestFindPluginsByEntryPoints:
         with pytest.raises(ModuleNotFoundError, match=name):
             plugins.import_plugins()
 
-    def test_so_is_one_in_a_file_of_the_folder(self, monkeypatch, tmp_path):
+    @pytest.fixture
+    def project(self, monkeypatch, tmp_path):
+        """The current folder, which only a plugin that is named adds to the path."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+        (tmp_path / "conllu.py").write_text("raise AssertionError\n")
+        yield tmp_path
+        sys.modules.pop("my_plugin", None)
+
+    def test_a_file_of_the_folder_names_plugins(self, project):
+        (project / ".allennlp_plugins").write_text("my_plugin\n")
+        (project / "my_plugin.py").write_text("import conllu\n")
+        plugins.import_plugins()
+        assert "my_plugin" in sys.modules and sys.path[-1] == str(project)
+
+    def test_a_config_names_a_class_of_the_folder(self, project):
+        (project / "my_plugin.py").write_text("import conllu\nclass Mine:\n    pass\n")
+        assert Model.by_name("my_plugin.Mine").__module__ == "my_plugin"
+        assert sys.path[-1] == str(project)
+
+    def test_an_error_names_the_plugin(self, monkeypatch, tmp_path):
         (tmp_path / ".allennlp_plugins").write_text("old_plugin\n")
         (tmp_path / "old_plugin.py").write_text("import not_installed\n")
         monkeypatch.chdir(tmp_path)
@@ -51,10 +75,18 @@ class TestSettleCommands:
 class TestImportSubmodulesQuickly:
     @pytest.fixture
     def package(self, tmp_path, monkeypatch):
-        """A package with a subpackage `data`, private modules and tests; the current folder has a different `data`."""
+        """
+        A package with a subpackage `data`, private modules and tests; the current folder has a
+        different `data`.
+        """
         for folder in ("walked/data", "data"):
             (tmp_path / folder).mkdir(parents=True)
-        for file in ("walked/__init__", "walked/data/__init__", "walked/data/reader", "data/__init__"):
+        for file in (
+            "walked/__init__",
+            "walked/data/__init__",
+            "walked/data/reader",
+            "data/__init__",
+        ):
             (tmp_path / f"{file}.py").write_text("")
         for file in ("walked/_private", "walked/test_it", "walked/data/omitted"):
             (tmp_path / f"{file}.py").write_text("raise RuntimeError\n")

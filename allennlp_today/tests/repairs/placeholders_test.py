@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from allennlp_today.placeholders import replace_missing_packages
+from allennlp_today.repairs.placeholders import replace_missing_packages
 
 
 @pytest.fixture

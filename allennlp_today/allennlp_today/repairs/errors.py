@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from traceback import walk_tb
 from typing import Any
 
-from allennlp_today.entry_points import entry_points
 from allennlp_today.files import numbered_lines
 from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.plugins import entry_points
 
 logger = logging.getLogger(__name__)
 

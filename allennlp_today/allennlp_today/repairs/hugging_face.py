@@ -4,13 +4,13 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from allennlp_today.import_hooks import Module, after_import, around_import, replaces
+from allennlp_today.import_hooks import Module, after_import, around_import, replace, replaces
 
 
 @after_import("transformers.tokenization_utils_base", "allennlp.common.cached_transformers")
@@ -27,22 +27,26 @@ def accept_current_tokenizers(module: Module) -> None:
     # Programs without AllenNLP also import it.
     if base is None or "allennlp" not in sys.modules:
         return
-    cls = base.PreTrainedTokenizerBase
-    original = cls.from_pretrained.__func__
+    tokenizers = base.PreTrainedTokenizerBase
 
-    @wraps(original)
-    def from_pretrained(cls: Any, *args: Any, add_special_tokens: Any = None, **kwargs: Any) -> Any:
+    @replaces(tokenizers, "from_pretrained")
+    def from_pretrained(
+        original: Any,
+        cls: Any,
+        *args: Any,
+        add_special_tokens: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         return original(cls, *args, **kwargs)
 
-    cls.from_pretrained = classmethod(from_pretrained)
-    cls.wordpiece_tokenizer = _Wordpieces()
+    replace(tokenizers, "wordpiece_tokenizer", _Wordpieces())
     for name, method in (
-        ("encode_plus", cls.__call__),
-        ("batch_encode_plus", cls.__call__),
+        ("encode_plus", tokenizers.__call__),
+        ("batch_encode_plus", tokenizers.__call__),
         ("build_inputs_with_special_tokens", _with_special_tokens),
     ):
-        if not hasattr(cls, name):
-            setattr(cls, name, method)
+        if not hasattr(tokenizers, name):
+            replace(tokenizers, name, method)
 
 
 @after_import("allennlp.common.cached_transformers")
@@ -60,7 +64,7 @@ def initialize_loaded_weights_again(cached_transformers: Module) -> None:
                 vars(parameter).pop("_is_hf_initialized", None)
             return model
 
-    cached_transformers.AutoModel = AutoModel
+    replace(cached_transformers, "AutoModel", AutoModel)
 
 
 def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
@@ -111,8 +115,8 @@ def accept_current_decoder_caches(bart: Module) -> None:
         cache = to_cache(self, cache_dict)
         return cache if transformers.__version__.startswith("4.") else transformers.EncoderDecoderCache(cache)
 
-    bart.Bart._decoder_cache_to_dict = staticmethod(decoder_cache_to_dict)
-    bart.Bart._dict_to_decoder_cache = dict_to_decoder_cache
+    replace(bart.Bart, "_decoder_cache_to_dict", staticmethod(decoder_cache_to_dict))
+    replace(bart.Bart, "_dict_to_decoder_cache", dict_to_decoder_cache)
 
 
 @around_import("allennlp.training.optimizers")

@@ -7,7 +7,7 @@ import torch
 from allennlp.fairness.fairness_metrics import Independence
 from allennlp.training.metrics import Auc
 
-from allennlp_today.deferred_imports import DEFERRED_IMPORTS, defer_imports
+from allennlp_today.repairs.deferred_imports import DEFERRED_IMPORTS, defer_imports
 
 
 @pytest.fixture

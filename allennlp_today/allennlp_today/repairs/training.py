@@ -1,7 +1,6 @@
 """Killed and recovered trainings of AllenNLP 2.10.1, and the workers of data loaders."""
 
 import shutil
-import warnings
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,10 +10,13 @@ from unittest import mock
 from allennlp_today.files import atomic_file, locked, remove_leftovers
 from allennlp_today.import_hooks import Module, after_import, replaces
 
-__all__ = ["FROZEN_WEIGHTS", "warn_of_a_training"]
+__all__ = ["SHARED_WEIGHTS"]
 
-FROZEN_WEIGHTS = "frozen_weights.th"
-"""Next to the weights of epochs, the weights that do not change, from a checkpointer that writes them only once."""
+SHARED_WEIGHTS: list[str] = []
+"""
+Names of files in the folder of a run, with weights that all epochs share and that the files of the epochs leave out. A
+checkpointer that writes such a file adds its name.
+"""
 
 
 @after_import("allennlp.training.gradient_descent_trainer")
@@ -96,25 +98,11 @@ def _refuse_existing(folder: Path) -> None:
     )
 
 
-def warn_of_a_training(archive: str | PathLike[str]) -> None:
-    """Warns if an archive, or the folder of a run, is the target of a training that has not ended."""
-    path = Path(archive)
-    folder = (path if path.is_dir() else path.parent).resolve()
-    # Of a folder without a lock, so that a training that starts now does not find one.
-    if not folder.with_name(f"_lock-{folder.name[-200:]}").exists():
-        return
-    try:
-        with locked(folder):
-            pass
-    except BlockingIOError:
-        warnings.warn(f"a training in {folder} has not ended: {path} is from before its end", stacklevel=2)
-
-
 @after_import("allennlp.nn.util")
 def read_epochs(util: Module) -> None:
     """
-    Symptom: `Missing keys` for the weights of an epoch, or for a mean of several, if they are without the weights that
-    do not change; `No such file or directory: best.th` for a run without a finished epoch.
+    Symptom: `Missing keys` for the weights of an epoch, or for a mean of several, if a checkpointer writes those that
+    do not change only once; `No such file or directory: best.th` for a run without a finished epoch.
     Cause: `read_state_dict` reads one file.
     """
 
@@ -128,10 +116,16 @@ def read_epochs(util: Module) -> None:
                 f"expected the weights of a finished training: {file} (continue with --recover; {hint})"
             )
         state = original(path, *args, **kwargs)
-        frozen = file.with_name(FROZEN_WEIGHTS)
-        if file.name in ("best.th", "weights.th") or not frozen.exists():
+        if file.name in ("best.th", "weights.th"):
             return state
-        return {**original(frozen, *args, **kwargs), **state}
+        for shared in _shared_weights(file.parent):
+            state = {**original(shared, *args, **kwargs), **state}
+        return state
+
+
+def _shared_weights(folder: Path) -> list[Path]:
+    files = [folder / name for name in SHARED_WEIGHTS]
+    return [file for file in files if file.exists()]
 
 
 @after_import("allennlp.data.vocabulary")
@@ -155,7 +149,7 @@ def name_damaged_vocabularies(vocabulary: Module) -> None:
 def write_archives_whole(archival: Module) -> None:
     """
     Symptom: a training that is killed at its end leaves a truncated archive. An archive of an epoch lacks the weights
-    that do not change.
+    that a checkpointer writes only once.
     Cause: `archive_model` writes in place, and only one file of weights.
     """
 
@@ -170,7 +164,7 @@ def write_archives_whole(archival: Module) -> None:
         path = Path(serialization_dir if archive_path is None else archive_path)
         path = path / "model.tar.gz" if path.is_dir() else path
         with atomic_file(path) as temporary, TemporaryDirectory() as folder:
-            if weights != "best.th" and Path(serialization_dir, FROZEN_WEIGHTS).exists():
+            if weights != "best.th" and _shared_weights(Path(serialization_dir)):
                 import torch
                 from allennlp.nn.util import read_state_dict
 

@@ -18,7 +18,7 @@ from allennlp.nn.util import read_state_dict
 from allennlp.training import Checkpointer, GradientDescentTrainer
 from allennlp.training.moving_average import ExponentialMovingAverage
 
-from allennlp_today.training import warn_of_a_training
+from allennlp_today.files import warn_of_a_training
 from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.trainer import FrozenOnceCheckpointer
 

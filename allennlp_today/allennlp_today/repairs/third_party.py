@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -13,7 +14,15 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from allennlp_today.import_hooks import WITHOUT, Module, after_import, around_import, replaces
+from allennlp_today.files import reason_of
+from allennlp_today.import_hooks import (
+    WITHOUT,
+    Module,
+    after_import,
+    around_import,
+    replace,
+    replaces,
+)
 
 
 @after_import("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers")
@@ -39,15 +48,51 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
 def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     """
     Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
-    Cause: `torch.load` refuses NumPy numbers by default since torch 2.6. Now they are allowed, but no other
-    objects, because unpickling them can run code.
+    Cause: `torch.load` refuses NumPy numbers by default since torch 2.6. Now they are read in this one place, by
+    functions of our own: NumPy's types and arrays would let a pickle read memory. An error names the files.
     """
-    import numpy
-    import torch
 
-    functions: list[Any] = [value.__reduce__()[0] for value in (numpy.empty(0), numpy.float64(0))]
-    dtypes = {type(numpy.dtype(code)) for code in numpy.typecodes["All"] if code not in "OV"}
-    torch.serialization.add_safe_globals([numpy.ndarray, numpy.dtype, *functions, *dtypes])
+    @replaces(checkpointer.Checkpointer, "load_checkpoint")
+    def load_checkpoint(original: Any, self: Any) -> Any:
+        import torch
+
+        from allennlp_today.config_error import FileContentError
+
+        numbers: list[Any] = [(_NumberType, "numpy.dtype")]
+        # NumPy 1 and 2.
+        numbers += [(_number, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
+        try:
+            with torch.serialization.safe_globals(numbers):
+                return original(self)
+        except (FileContentError, OSError):
+            raise
+        except Exception as error:
+            files = " and ".join(self.find_latest_checkpoint() or [])
+            message = f"expected tensors and numbers ({reason_of(error)}): {files}"
+            raise FileContentError(message) from error
+
+
+class _NumberType:
+    """What a checkpoint says of the type of a NumPy number: a letter and the number of bytes."""
+
+    def __init__(self, code: str, *flags: object) -> None:
+        if not re.fullmatch("[biuf][1248]", code):
+            raise ValueError(f"expected a type of numbers, got {code!r:.20}")
+        self.code = code
+
+    def __setstate__(self, state: tuple[object, str]) -> None:
+        """The byte order; the rest is for types of other values."""
+        _, order, *_ = state
+        if order not in ("<", ">", "=", "|"):
+            raise ValueError(f"expected a byte order, got {order!r:.20}")
+        self.code = f"{order}{self.code}"
+
+
+def _number(number_type: _NumberType, content: bytes) -> Any:
+    import numpy
+
+    (number,) = numpy.frombuffer(content, numpy.dtype(number_type.code))
+    return number
 
 
 @after_import("allennlp.training.callbacks.wandb")
@@ -102,7 +147,8 @@ def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
     Cause: it writes pickle's newest protocol, but since torch 2.6 `torch.load` reads only protocol 2. Caches
     that were written without this fix must be deleted.
     """
-    file_utils.pickle = SimpleNamespace(dumps=file_utils.pickle.dumps, HIGHEST_PROTOCOL=2)
+    pickle = SimpleNamespace(dumps=file_utils.pickle.dumps, HIGHEST_PROTOCOL=2)
+    replace(file_utils, "pickle", pickle)
 
 
 @around_import("allennlp.common.file_utils", "allennlp.common.plugins")
@@ -211,7 +257,7 @@ def find_trainer_in_its_old_module(trainer: Module) -> None:
             return importlib.import_module("allennlp.training.gradient_descent_trainer").GradientDescentTrainer
         raise AttributeError(f"module {trainer.__name__!r} has no attribute {name!r}")
 
-    trainer.__getattr__ = __getattr__
+    replace(trainer, "__getattr__", __getattr__)
 
 
 @after_import("allennlp.data.dataset_readers.dataset_reader")

@@ -1,3 +1,4 @@
+import pickle
 import sys
 import tarfile
 from types import SimpleNamespace
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common import Params, file_utils, util
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import TensorCache
 from allennlp.common.plugins import import_plugins
 from allennlp.common.util import int_to_device
@@ -28,16 +30,34 @@ class TestAcceptVerboseReduceOnPlateau:
 
 
 class TestAcceptNumbersInCheckpoints:
-    def test_numpy_numbers_are_loaded_and_code_is_not(self, tmp_path):
-        checkpointer = Checkpointer(tmp_path)
-        torch.save({"w": torch.ones(2)}, tmp_path / "model_state_e0_b0.th")
-        state = {"metric": np.float64(0.5), "best": np.array([1, 2])}
-        torch.save(state, tmp_path / "training_state_e0_b0.th")
-        loaded = checkpointer.load_checkpoint().trainer_state
-        assert loaded["metric"] == 0.5 and loaded["best"].tolist() == [1, 2]
-        torch.save({"step": Params({})}, tmp_path / "training_state_e0_b0.th")
-        with pytest.raises(Exception, match="Weights only load failed"):
-            checkpointer.load_checkpoint()
+    @pytest.fixture
+    def load(self, tmp_path):
+        """Saves a state as part of a checkpoint, and loads it."""
+
+        def load(state):
+            torch.save({"w": torch.ones(2)}, tmp_path / "model_state_e0_b0.th")
+            torch.save(state, tmp_path / "training_state_e0_b0.th")
+            return Checkpointer(tmp_path).load_checkpoint().trainer_state
+
+        return load
+
+    def test_numpy_numbers_are_loaded(self, load):
+        numbers = [np.float64(0.1), np.float32(-2.5), np.int64(-3), np.uint8(200), np.bool_(True)]
+        loaded = load({"numbers": numbers})["numbers"]
+        assert loaded == numbers and [type(number) for number in loaded] == [type(number) for number in numbers]
+
+    @pytest.mark.parametrize("value", [np.array([1, 2]), np.datetime64("2026-01-01"), np.str_("a"), Params({})])
+    def test_other_objects_are_not(self, load, value):
+        """NumPy's arrays and types would let a file read memory."""
+        with pytest.raises(ConfigurationError, match=r"training_state_e0_b0\.th") as error:
+            load({"value": value})
+        assert "weights_only" not in str(error.value) and "\n" not in str(error.value)
+
+    def test_nothing_is_allowed_in_other_files(self, load, tmp_path):
+        load({"metric": np.float64(0.5)})
+        torch.save({"metric": np.float64(0.5)}, tmp_path / "weights.th")
+        with pytest.raises(pickle.UnpicklingError):
+            torch.load(tmp_path / "weights.th")
 
 
 class TestClipSparseGradients:

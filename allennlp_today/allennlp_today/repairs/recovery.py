@@ -7,8 +7,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from allennlp_today.files import compare_checksums
-from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.import_hooks import Module, after_import, replace, replaces
+from allennlp_today.trust.unpacking import compare_checksums
 
 __all__ = ["check_whole"]
 
@@ -46,7 +46,7 @@ def number_words_as_before(train: Module) -> None:
             given.arguments["vocabulary"] = Lazy(construct)
         return original(*given.args, **given.kwargs)
 
-    train.TrainModel.from_partial_objects = classmethod(from_partial_objects)
+    replace(train.TrainModel, "from_partial_objects", classmethod(from_partial_objects))
 
 
 @after_import("allennlp.data.vocabulary")

@@ -1,12 +1,10 @@
 """Trainings of AllenNLP 2.10.1 that continue from an archive (`"type": "from_archive"`)."""
 
-import tarfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Optional
 
-from allennlp_today.archives import parse_model_config
-from allennlp_today.import_hooks import Module, after_import, replaces
+from allennlp_today.import_hooks import Module, after_import, replace, replaces
+from allennlp_today.trust import read_config
 
 __all__: list[str] = []
 
@@ -33,15 +31,7 @@ def _model_of(archive: str) -> Any:
     from allennlp.common.file_utils import cached_path
     from allennlp.common.params import remove_keys_from_params
 
-    path = Path(cached_path(archive))
-    if path.is_dir():
-        content = (path / "config.json").read_bytes()
-    else:
-        with tarfile.open(path) as files:
-            # AllenNLP writes it first, so the weights are not read.
-            config = next(member for member in files if member.name == "config.json")
-            content = files.extractfile(config).read()  # type: ignore[union-attr]
-    params = Params(parse_model_config(content, path))
+    params = Params(read_config(cached_path(archive)))
     remove_keys_from_params(params.get("model"))
     return params.params["model"]
 
@@ -72,7 +62,7 @@ def save_the_words_of_archives(model: Module) -> None:
         return continued
 
     from_archive.__doc__ = original.__doc__
-    model.Model.from_archive = classmethod(from_archive)
+    replace(model.Model, "from_archive", classmethod(from_archive))
 
 
 def _check_labels(model: Any, vocabulary: Any, archive: str) -> None:

@@ -1,0 +1,105 @@
+"""
+Plugins, and the path from which they are imported: installed packages with `sys.path` as it is. The
+current folder is searched only for a name that the user has given, after everything else, so that
+no file in it replaces a package.
+"""
+
+import importlib
+import importlib.util
+import logging
+import os
+import pkgutil
+import sys
+from importlib import metadata
+
+__all__ = ["entry_points", "import_installed_plugins", "import_package", "import_plugin"]
+__all__ += ["import_plugins_of_the_user", "search_current_folder"]
+
+logger = logging.getLogger(__name__)
+
+# Of AllenNLP: programs, and names that were removed.
+_NOT_FOR_IMPORT = {"allennlp.sanity_checks", "allennlp.tools"}
+# They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
+_SCRIPTS = ("narrativeqa", "orb", "orb_utils")
+_NOT_FOR_IMPORT |= {f"allennlp_models.rc.tools.{name}" for name in _SCRIPTS}
+
+
+def entry_points(group: str) -> list[metadata.EntryPoint]:
+    """
+    The entry points of installed packages in a group, sorted by name: `allennlp.plugins` are
+    plugins, and `allennlp_today.repairs` repairs.
+    """
+    # An editable installation in a folder of the path is found twice.
+    points = set(metadata.entry_points(group=group))
+    return sorted(points, key=lambda entry: (entry.name, entry.value))
+
+
+def import_installed_plugins() -> None:
+    """
+    Imports all of AllenNLP, and the plugins that are installed, but nothing that a file names.
+    """
+    import_package("allennlp")
+    if importlib.util.find_spec("allennlp_models"):
+        import_package("allennlp_models")
+    # AllenNLP's other default plugins, which may be for a different version.
+    for name in ("allennlp_semparse", "allennlp_server"):
+        if importlib.util.find_spec(name):
+            try:
+                import_package(name)
+            except ImportError as error:
+                logger.error("the plugin %s cannot be imported: %s", name, error)
+    for entry in entry_points("allennlp.plugins"):
+        entry.load()
+
+
+def import_plugins_of_the_user() -> None:
+    """
+    Imports the plugins that are installed, and those in AllenNLP's file in the home folder, but
+    nothing that a file in the current folder names.
+    """
+    from allennlp.common.plugins import GLOBAL_PLUGINS_FILENAME, discover_file_plugins
+
+    import_installed_plugins()
+    if os.path.isfile(GLOBAL_PLUGINS_FILENAME):
+        for name in discover_file_plugins(GLOBAL_PLUGINS_FILENAME):
+            import_plugin(name)
+
+
+def import_plugin(name: str) -> None:
+    """Imports a plugin that the user has named."""
+    search_current_folder(name)
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"the plugin {name} cannot be imported: {error}") from error
+
+
+def import_package(name: str, exclude: set[str] | None = None) -> None:
+    """Imports a package and its public submodules, except `exclude`."""
+    excluded = _NOT_FOR_IMPORT | (exclude or set())
+    if importlib.util.find_spec("checklist") is None:
+        excluded.add("allennlp.confidence_checks.task_checklists")
+    _import_with_submodules(name, excluded)
+
+
+def _import_with_submodules(name: str, excluded: set[str]) -> None:
+    if name in excluded:
+        return
+    module = importlib.import_module(name)
+    folders = list(getattr(module, "__path__", []))
+    for _, child, _ in pkgutil.iter_modules(folders[:1]):
+        # AllenNLP's rule: private modules and tests contain no plugins.
+        if not child.startswith(("_", "test")):
+            _import_with_submodules(f"{name}.{child}", excluded)
+
+
+def search_current_folder(name: str) -> None:
+    """
+    If a module that the user has named is not installed, adds the current folder to the end of
+    `sys.path`, where it is kept, because processes that are spawned later import the module again.
+    """
+    top_level = name.partition(".")[0]
+    folder = os.getcwd()
+    is_found = top_level in sys.modules or importlib.util.find_spec(top_level) is not None
+    if not is_found and folder not in sys.path:
+        sys.path.append(folder)

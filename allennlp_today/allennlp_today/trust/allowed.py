@@ -1,0 +1,69 @@
+"""
+The lists of what an archive that is not trusted may name: `harmless.toml` for AllenNLP, and for
+plugins and other packages their dictionary `HARMLESS`, with the same tables.
+"""
+
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from allennlp.common import Registrable
+
+from allennlp_today.plugins import entry_points
+
+__all__ = ["Table", "Tables", "harmless_tables", "listed", "machine_arguments", "without_machine"]
+
+Table = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Table]]
+
+# The packages whose classes were read for `harmless.toml`.
+_READ = ("allennlp", "allennlp_models", "torch", "transformers")
+
+
+@cache
+def listed() -> Table:
+    """The tables of `harmless.toml`."""
+    return tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("utf-8"))
+
+
+def harmless_tables() -> dict[str, list[Table]]:
+    """
+    The tables that plugins, and packages and modules with registered classes, declare, and then
+    AllenNLP's. The key is the name of the package, of whose classes nothing else is harmless.
+    """
+    modules = {entry.load().__name__ for entry in entry_points("allennlp.plugins")}
+    for names in Registrable._registry.values():
+        for cls, _ in names.values():
+            modules.add(cls.__module__)
+            modules.add(cls.__module__.partition(".")[0])
+    tables: dict[str, list[Table]] = {}
+    for module in sorted(modules & sys.modules.keys()):
+        if table := getattr(sys.modules[module], "HARMLESS", None):
+            tables.setdefault(module.partition(".")[0], []).append(table)
+    for package in _READ:
+        tables.setdefault(package, []).append(listed())
+    return tables
+
+
+def machine_arguments(tables: Tables) -> set[str]:
+    """The names of arguments that describe a machine, such as `cuda_device`."""
+    names: set[str] = set()
+    for declared in tables.values():
+        for table in declared:
+            names.update(table.get("machine", ()))
+    return names
+
+
+def without_machine(value: Any, names: set[str]) -> Any:
+    """
+    A copy of a part of a config without the arguments that describe the machine it was trained on.
+    """
+    if isinstance(value, Mapping):
+        kept = {key: item for key, item in value.items() if key not in names}
+        return {key: without_machine(item, names) for key, item in kept.items()}
+    if isinstance(value, list):
+        return [without_machine(item, names) for item in value]
+    return value

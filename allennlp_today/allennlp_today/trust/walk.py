@@ -1,0 +1,387 @@
+"""
+Compares the config of an archive that is not trusted with the lists of what is harmless, before
+anything is built.
+
+The walk follows a config as AllenNLP would build it, along the registry and the annotations of the
+constructors. A class may be built if it is listed, or if it comes from the user's own code: it was
+registered before the archive was opened, by a package of which nothing is listed. Arguments have
+the types of their annotations, and strings, numbers and paths are listed by the names of their
+arguments.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from allennlp.common import FromParams, Lazy, Params, Registrable
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.from_params import infer_constructor_params
+from allennlp.common.params import remove_keys_from_params
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import DataLoader
+from allennlp.evaluation import Evaluator
+from allennlp.models import Model
+
+from allennlp_today.trust.allowed import Table, Tables, harmless_tables, listed, machine_arguments
+
+__all__ = ["PARTS", "harmless_config", "is_inside"]
+
+# A repository on the hub, and a pipeline of spaCy. Neither can be a path or an address.
+_REPOSITORY = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?")
+_PIPELINE = re.compile(r"\w+")
+# What could be a path, an address, or a second line.
+_NOT_A_WORD = re.compile(r"[/\\~\x00-\x1f\x7f]|\.\.")
+
+PARTS = {
+    "dataset_reader": DatasetReader,
+    "validation_dataset_reader": DatasetReader,
+    "model": Model,
+    "data_loader": DataLoader,
+    "validation_data_loader": DataLoader,
+    "evaluation": Evaluator,
+}
+"""
+What `load_archive` builds, and from `data_loader` on what `allennlp evaluate` builds after it.
+"""
+
+_VARIABLE = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+# Of a class that is not listed.
+_OF_THE_USER: Table = {}
+
+
+def harmless_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """
+    A copy of a config in which arguments are null that a class would otherwise run as a command.
+    Raises a `ConfigurationError` if a part that `load_archive` or `allennlp evaluate` builds names
+    anything that is not listed. `folder` has the files of the archive.
+    """
+    copy = Params(dict(config)).duplicate()
+    # As AllenNLP does, before it builds the model of an archive.
+    remove_keys_from_params(copy.get("model", None))
+    parts: dict[str, Any] = copy.as_dict(quiet=True)
+    walk = _Walk(folder, harmless_tables())
+    vocabulary = parts.get("vocabulary", {})
+    try:
+        # Of the vocabulary, only the class and two strings are used.
+        walk.class_for(Vocabulary, vocabulary, "vocabulary")
+        for key in ("padding_token", "oov_token"):
+            walk.argument(vocabulary.get(key), str, f"vocabulary.{key}", listed())
+        for name, base in PARTS.items():
+            walk.argument(parts.get(name), base, name, listed())
+    except _MismatchError as error:
+        raise ConfigurationError(str(error)) from None
+    return parts
+
+
+class _MismatchError(Exception):
+    """
+    A value that does not have the type of an annotation, which may be one of several in a `Union`.
+    """
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class that may be built."""
+
+    cls: type
+    constructor: Any
+    table: Table
+    """With the names of its arguments."""
+    entry: Any
+    """What the table says about it: the reason, or a dictionary."""
+    has_type: bool
+    """Whether `type` in the config is its registered name."""
+
+
+class _Walk:
+    """
+    Checks values of a config against annotations. `location` is where they are, such as
+    `model.encoder`.
+    """
+
+    def __init__(self, folder: Path, tables: Tables) -> None:
+        self._folder = folder
+        self._listed_packages = tables.keys()
+        self._tables: list[Table] = []
+        for declared in tables.values():
+            self._tables += [table for table in declared if table not in self._tables]
+        self._machine = machine_arguments(tables)
+
+    def argument(self, value: Any, annotation: Any, location: str, table: Table) -> None:
+        """Checks an argument, or a part of one; `table` belongs to the class that takes it."""
+        origin, args = get_origin(annotation), get_args(annotation)
+        if value is None:
+            return
+        if isinstance(value, Mapping) and "_pretrained" in value:
+            raise _refusal("no module of a different archive", location)
+        if origin is Union:
+            self._one_of(value, args, location, table)
+        elif origin is Lazy:
+            self.argument(value, args[0], location, table)
+        elif isinstance(annotation, type) and hasattr(annotation, "from_params"):
+            self._built(value, annotation, location)
+        elif _has_items(origin) and args and args[-1] is not Any:
+            self._items(value, origin, args, location, table)
+        elif annotation in (bool, int, float):
+            _typed(value, int | float, annotation.__name__, location)
+            self._number(value, location, table)
+        elif origin is Literal:
+            if value not in args:
+                raise _MismatchError(f"expected one of {args}, got {value!r:.100}: {location}")
+        elif annotation is str and not isinstance(value, str):
+            raise _MismatchError(f"expected a string, got {value!r:.100}: {location}")
+        elif isinstance(value, int | float):
+            self._number(value, location, table)
+        elif table is _OF_THE_USER:
+            self._words_of_the_user(value, location)
+        else:
+            self._words(value, location, table)
+
+    def class_for(self, base: type, value: Any, location: str) -> _Class:
+        """The class that AllenNLP would build for an annotation, if it may be built."""
+        if registered := Registrable._registry.get(base):
+            default: Any = base.default_implementation
+            name = _typed(value, Mapping, f"a {base.__name__}", location).get("type", default)
+            if not isinstance(name, str) or name not in registered:
+                raise _refusal(f"a registered {base.__name__}, got {name!r:.100}", location)
+            cls, constructor = registered[name]
+            method = getattr(cls, constructor) if constructor else cls.__init__
+            for table in self._tables:
+                if name in table.get(base.__name__, {}):
+                    return _Class(cls, method, table, table[base.__name__][name], has_type=True)
+            if self._is_of_the_user(cls):
+                return _Class(cls, method, _OF_THE_USER, "", has_type=True)
+            raise _refusal(f"a listed {base.__name__}, got {name!r:.100}", location)
+        constructor = base.__init__  # type: ignore[misc]
+        for name, kind in [(base.__name__, "FromParams"), *_names_of(base)]:
+            for table in self._tables:
+                if name in table.get(kind, {}):
+                    return _Class(base, constructor, table, table[kind][name], has_type=False)
+        if self._is_of_the_user(base):
+            return _Class(base, constructor, _OF_THE_USER, "", has_type=False)
+        raise _refusal(f"a listed class, got {base.__name__}", location)
+
+    def _is_of_the_user(self, cls: type) -> bool:
+        """
+        Whether a class is of code that runs already, and is built along the annotations of its
+        constructor. The walk itself imports nothing, and nothing has been imported that the archive
+        names.
+        """
+        package = cls.__module__.partition(".")[0]
+        if package in self._listed_packages:
+            return False
+        method = getattr(cls, "from_params", None)
+        return getattr(method, "__func__", None) is FromParams.from_params.__func__
+
+    def _built(self, value: Any, base: type, location: str) -> None:
+        """
+        Checks what AllenNLP would build an object from: the name of a class, or a dictionary of
+        arguments.
+        """
+        if isinstance(value, str):
+            arguments: dict[str, Any] = {"type": value}
+        else:
+            arguments = _typed(value, dict, f"a {base.__name__}", location)
+        built = self.class_for(base, arguments, location)
+        parameters: dict[str, Any] = dict(infer_constructor_params(built.cls, built.constructor))
+        if isinstance(built.entry, Mapping) and "passes_to" in built.entry:
+            other, name = built.entry["passes_to"]
+            passed_to = self.class_for(_base_named(other), {"type": name}, location)
+            parameters |= infer_constructor_params(passed_to.cls, passed_to.constructor)
+        unknown = []
+        for name, argument in arguments.items():
+            parameter = parameters.get(name)
+            if parameter is not None and parameter.kind not in _VARIABLE:
+                self.argument(argument, parameter.annotation, f"{location}.{name}", built.table)
+            elif name != "type" or not built.has_type:
+                unknown.append(name)
+        # Afterwards, because a mismatch lets AllenNLP try a different class, and a refusal does
+        # not.
+        for name in unknown:
+            self._unknown_argument(name, arguments[name], built.cls, base, location)
+        if isinstance(built.entry, Mapping):
+            if isinstance(value, str) and "without" in built.entry:
+                raise _refusal(f"a dictionary of arguments, got {value!r:.100}", location)
+            arguments.update(dict.fromkeys(built.entry.get("without", ())))
+            arguments.update(built.entry.get("with", {}))
+
+    def _unknown_argument(
+        self,
+        name: str,
+        value: Any,
+        cls: type,
+        base: type,
+        location: str,
+    ) -> None:
+        """
+        An argument of an earlier version; others would be passed on to a library, or belong to a
+        different class.
+        """
+        old_arguments = listed()["old_arguments"]
+        if not any(name in old_arguments.get(owner.__name__, ()) for owner in (cls, base)):
+            expected = f"expected arguments of {cls.__name__}"
+            raise _MismatchError(f"{expected}, got {name!r:.100}: {location}")
+        if not isinstance(value, int) and value not in ("IOB1", "BIOUL"):
+            raise _refusal(f"a number or a coding scheme, got {value!r:.100}", f"{location}.{name}")
+
+    def _items(
+        self,
+        value: Any,
+        origin: type,
+        args: tuple[Any, ...],
+        location: str,
+        table: Table,
+    ) -> None:
+        """Checks the values of a dictionary, or the items of a list or a tuple."""
+        if issubclass(origin, Mapping):
+            items = list(_typed(value, Mapping, "a dictionary", location).values())
+            if table is _OF_THE_USER:
+                self._words_of_the_user(list(value), location)
+        else:
+            items = _typed(value, list, "a list", location)
+        if origin is tuple and args[-1] is not ...:
+            annotations = list(args)
+        else:
+            annotations = [args[0 if origin is tuple else -1]] * len(items)
+        if len(annotations) != len(items):
+            expected = f"expected {len(annotations)} values"
+            raise _MismatchError(f"{expected}, got {len(items)}: {location}")
+        for item, annotation in zip(items, annotations, strict=True):
+            self.argument(item, annotation, location, table)
+
+    def _one_of(self, value: Any, annotations: Sequence[Any], location: str, table: Table) -> None:
+        """AllenNLP builds the first that it can, so all that fit must be listed."""
+        mismatches = []
+        annotations = [annotation for annotation in annotations if annotation is not type(None)]
+        for annotation in annotations:
+            try:
+                self.argument(value, annotation, location, table)
+            except _MismatchError as error:
+                mismatches.append(error)
+        if len(mismatches) == len(annotations):
+            raise mismatches[-1]
+
+    def _number(self, value: float, location: str, table: Table) -> None:
+        """
+        Numbers are listed by name: one may be the size of a cache. Those of the machine are the
+        user's here.
+        """
+        name = location.rpartition(".")[2]
+        if "numbers" not in table or name in self._machine:
+            return
+        if name not in table["numbers"] and name not in listed()["numbers"]:
+            raise _refusal(f"a listed argument, got {name} = {value!r:.100}", location)
+
+    def _words(self, value: Any, location: str, table: Table) -> None:
+        """
+        Checks what has no type by the name of its argument: strings, and dictionaries for
+        libraries.
+        """
+        argument = location.rpartition(".")[2]
+        kind = table.get("arguments", {}).get(argument) or listed()["arguments"].get(argument)
+        if argument in self._machine:
+            return
+        if kind is None:
+            raise _refusal(f"a listed argument, got {argument} = {value!r:.100}", location)
+        if kind == "data":
+            return
+        if isinstance(kind, list):
+            passed_on = value if isinstance(value, Mapping) else {str(value): value}
+            for name, item in passed_on.items():
+                if name not in kind or isinstance(item, Mapping):
+                    raise _refusal(f"one of the listed words, got {name!r:.100}", location)
+        elif isinstance(value, list):
+            for item in value:
+                self.argument(item, Any, location, table)
+        elif not isinstance(value, str):
+            raise _refusal(f"a string, got {value!r:.100}", location)
+        elif kind == "path" and not is_inside(value, self._folder):
+            raise _refusal(f"a file in the archive, got {value!r:.200}", location)
+        elif kind == "transformer" and (not _REPOSITORY.fullmatch(value) or Path(value).exists()):
+            expected = "the name of a repository, and no local path"
+            raise _refusal(f"{expected}, got {value!r:.200}", location)
+        elif kind == "spacy" and not _is_installed_pipeline(value):
+            raise _refusal(f"an installed pipeline of spaCy, got {value!r:.200}", location)
+
+    def _words_of_the_user(self, value: Any, location: str) -> None:
+        """
+        Checks an argument of a class of the user's own, of which nobody has listed what it does
+        with its strings: they are words, or files in the archive. A dictionary for a class must be
+        at an argument that is annotated with it.
+        """
+        if isinstance(value, Mapping):
+            if "type" in value:
+                raise _refusal(f"no class, got {value['type']!r:.100}", location)
+            for key, item in value.items():
+                self._words_of_the_user(key, location)
+                self._words_of_the_user(item, location)
+        elif isinstance(value, list):
+            for item in value:
+                self._words_of_the_user(item, location)
+        elif isinstance(value, str):
+            is_file = os.path.lexists(value) and not os.path.isdir(value)
+            is_word = _NOT_A_WORD.search(value) is None and not is_file
+            if not is_word and not is_inside(value, self._folder):
+                raise _refusal(f"a word or a file in the archive, got {value!r:.200}", location)
+
+
+def _has_items(origin: Any) -> bool:
+    return isinstance(origin, type) and issubclass(origin, Iterable)
+
+
+def is_inside(path: Any, folder: Path) -> bool:
+    """Whether something is the local path of a file in a folder."""
+    text = str(path)
+    if "://" in text or "\0" in text:
+        return False
+    return Path(text).resolve().is_relative_to(folder)
+
+
+def _is_installed_pipeline(name: str) -> bool:
+    """
+    Whether spaCy would load an installed package of a pipeline. It imports any package of this
+    name, and calls its function `load`.
+    """
+    if not _PIPELINE.fullmatch(name):
+        return False
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    points = distribution.entry_points
+    if any(point.group == "spacy_models" and point.name == name for point in points):
+        return True
+    spec = find_spec(name)
+    folder = Path(str(distribution.locate_file(name)))
+    is_of_distribution = spec is not None and spec.origin == str(folder / "__init__.py")
+    return is_of_distribution and (folder / "meta.json").is_file()
+
+
+def _refusal(message: str, location: str) -> ConfigurationError:
+    return ConfigurationError(f"expected {message}: {location}")
+
+
+def _typed(value: Any, kind: Any, name: str, location: str) -> Any:
+    if not isinstance(value, kind):
+        raise _MismatchError(f"expected {name}, got {value!r:.100}: {location}")
+    return value
+
+
+def _base_named(name: str) -> type:
+    return next(base for base in Registrable._registry if base.__name__ == name)
+
+
+def _names_of(cls: type) -> list[tuple[str, str]]:
+    """The registered names of a class, each with the name of its base class."""
+    names_of_cls = []
+    for base, names in Registrable._registry.items():
+        for name, (registered, _) in names.items():
+            if registered is cls:
+                names_of_cls.append((name, base.__name__))
+    return names_of_cls
