@@ -29,6 +29,7 @@ VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 def named(function: object) -> list[tuple[str, object]]:
     """The names and defaults of arguments, without `*args` and `**kwargs`."""
     arguments = []
+    function = getattr(function, "__func__", function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in VARIABLE:
             arguments.append((parameter.name, parameter.default))

@@ -55,8 +55,7 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     @replaces(checkpointer.Checkpointer, "load_checkpoint")
     def load_checkpoint(original: Any, self: Any) -> Any:
         import torch
-
-        from allennlp_today.config_error import FileContentError
+        from allennlp.common.checks import ConfigurationError
 
         numbers: list[Any] = [(_NumberType, "numpy.dtype")]
         # NumPy 1 and 2.
@@ -64,12 +63,13 @@ def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
         try:
             with torch.serialization.safe_globals(numbers):
                 return original(self)
-        except (FileContentError, OSError):
+        except (ConfigurationError, OSError):
             raise
         except Exception as error:
             files = " and ".join(self.find_latest_checkpoint() or [])
+            # Not a `RuntimeError`, for which the trainer advises to delete the folder.
             message = f"expected tensors and numbers ({reason_of(error)}): {files}"
-            raise FileContentError(message) from error
+            raise ConfigurationError(message) from error
 
 
 class _NumberType:
