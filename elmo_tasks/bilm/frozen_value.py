@@ -12,9 +12,10 @@ T = TypeVar("T")
 
 class WeightsState:
     """
-    The state of some weights at one moment, without a copy of them. It detects weights that are replaced, moved, or
-    changed in place, also by loading; it misses changes through `tensor.data`, by torch's fused optimizers, or to
-    tensors created in inference mode. A copied or pickled state matches no weights.
+    The state of some weights at one moment, without a copy of them. It detects weights that are
+    replaced, moved, or changed in place, also by loading; it misses changes through `tensor.data`,
+    by torch's fused optimizers, or to tensors created in inference mode. A copied or pickled state
+    matches no weights.
     """
 
     def __init__(self, weights: Iterable[torch.Tensor] = ()) -> None:
@@ -31,17 +32,22 @@ class WeightsState:
 
 
 def _state(weights: Iterable[torch.Tensor]) -> list[tuple[object, ...]]:
-    return [(w.data_ptr(), None if w.is_inference() else w._version, w.shape, w.stride(), w.dtype) for w in weights]
+    return [
+        (w.data_ptr(), None if w.is_inference() else w._version, w.shape, w.stride(), w.dtype)
+        for w in weights
+    ]
 
 
 class FrozenValue(Generic[T]):
     """
-    A value computed from frozen weights, and recomputed when they change. No value is kept for trainable weights,
-    because optimizers change them in ways that `WeightsState` does not detect. A copy, pickled or not, starts empty.
+    A value computed from frozen weights, and recomputed when they change. No value is kept for
+    trainable weights, because optimizers change them in ways that `WeightsState` does not detect. A
+    copy, pickled or not, starts empty.
     """
 
     def __init__(self) -> None:
-        # One attribute, so a thread never sees half an entry; two threads may both compute the value.
+        # One attribute, so a thread never sees half an entry; two threads may both compute the
+        # value.
         self._entry: tuple[WeightsState, Any, T] | None = None
 
     def __call__(self, weights: Sequence[torch.Tensor], key: Any, make: Callable[[], T]) -> T:

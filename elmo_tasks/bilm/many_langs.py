@@ -1,8 +1,9 @@
 """
 ELMoForManyLangs models (Che et al. 2018): an encoder with dictionaries, and the files of a model.
 
-A word is encoded as its Unicode code points between a begin and an end marker, padded with zeros. No id occurs in the
-public scheme of `characters.py`. The encoder looks up characters and words in its own dictionaries.
+A word is encoded as its Unicode code points between a begin and an end marker, padded with zeros.
+No id occurs in the public scheme of `characters.py`. The encoder looks up characters and words in
+its own dictionaries.
 """
 
 import pickle
@@ -17,7 +18,7 @@ from torch import nn
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.characters import WordRows
-from elmo_tasks.bilm.kernels.packed_linear import type_of_results
+from elmo_tasks.bilm.packed_linear import type_of_results
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text.lines import numbered_lines
@@ -54,13 +55,18 @@ def _words_of(rows: np.ndarray) -> list[str]:
     words = []
     for row in rows.tolist():
         if row[0] != _BEGIN_ID or _END_ID not in row:
-            raise ValueError("expected ids of Unicode characters: set `unicode_characters` of the token indexer 'elmo'")
+            raise ValueError(
+                "expected ids of Unicode characters: set `unicode_characters` of the token indexer 'elmo'"
+            )
         words.append("".join(chr(number - _FIRST_ID) for number in row[1 : row.index(_END_ID)]))
     return words
 
 
 class Dictionary(nn.Module):
-    """Maps keys to the rows of an embedding. The keys are part of the state, as UTF-8 bytes between line feeds."""
+    """
+    Maps keys to the rows of an embedding. The keys are part of the state, as UTF-8 bytes between
+    line feeds.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,23 +84,30 @@ class Dictionary(nn.Module):
     def state_of(keys: Sequence[str]) -> torch.Tensor:
         """The state of a dictionary with these keys, in the order of their rows."""
         # Keys may contain lone surrogates.
-        return torch.from_numpy(np.frombuffer("\n".join(keys).encode("utf-8", "surrogatepass"), np.uint8).copy())
+        return torch.from_numpy(
+            np.frombuffer("\n".join(keys).encode("utf-8", "surrogatepass"), np.uint8).copy()
+        )
 
     def get_extra_state(self) -> torch.Tensor:
         return self.state_of(list(self._rows))
 
     def set_extra_state(self, state: Any) -> None:
-        keys = state.cpu().numpy().tobytes().decode("utf-8", "surrogatepass").split("\n") if len(state) else []
+        keys = (
+            state.cpu().numpy().tobytes().decode("utf-8", "surrogatepass").split("\n")
+            if len(state)
+            else []
+        )
         self._rows = {key: row for row, key in enumerate(keys)}
 
 
 class DictionaryEncoder(CharacterEncoder):
     """
-    A character CNN over the Unicode characters of a word. The projection reads an embedding of the word, then the CNN's
-    output. Either part may be absent. Unknown characters and words are `<oov>`.
+    A character CNN over the Unicode characters of a word. The projection reads an embedding of the
+    word, then the CNN's output. Either part may be absent. Unknown characters and words are
+    `<oov>`.
 
-    A word is cut after `max_characters - 2` characters, also for its embedding. The padding in a word's row has an
-    embedding, which is not zero.
+    A word is cut after `max_characters - 2` characters, also for its embedding. The padding in a
+    word's row has an embedding, which is not zero.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -107,7 +120,9 @@ class DictionaryEncoder(CharacterEncoder):
         self.characters = Dictionary() if sizes.n_characters else None
         self.words = Dictionary() if sizes.n_words else None
 
-    def encode(self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def encode(
+        self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype
+    ) -> torch.Tensor:
         """See `CharacterEncoder.encode`."""
         spelled, device = _words_of(words.cpu().numpy()), self.projection.weight.device
         others = None
@@ -120,10 +135,15 @@ class DictionaryEncoder(CharacterEncoder):
             return self._linear_layers(dtype)[self.projection](others)[numbers.to(device)]
         # Shape: (n_words, width)
         ids = torch.from_numpy(self.character_ids(spelled))
-        return self._encode_by_length(ids, ids != self.characters[_PADDING], numbers.cpu(), dtype, others)
+        return self._encode_by_length(
+            ids, ids != self.characters[_PADDING], numbers.cpu(), dtype, others
+        )
 
     def character_ids(self, words: Sequence[str]) -> np.ndarray:
-        """The dictionary rows of the characters of words, which are already cut: shape `(n_words, width)`, int64."""
+        """
+        The dictionary rows of the characters of words, which are already cut: shape `(n_words,
+        width)`, int64.
+        """
         assert self.characters is not None
         # Swapped, as in the training of the published models.
         begin, end = self.characters[_END_OF_WORD], self.characters[_BEGIN_OF_WORD]
@@ -139,8 +159,12 @@ _CONFIG, _ENCODER, _TOKEN_EMBEDDER = "config.json", "encoder.pkl", "token_embedd
 
 
 def model_files(folder: Path) -> tuple[Path, Path] | None:
-    """The options file and the weight file in the folder of such a model; `None` for other folders."""
-    if (folder / "options.json").exists() or not any((folder / name).exists() for name in (_ENCODER, _TOKEN_EMBEDDER)):
+    """
+    The options file and the weight file in the folder of such a model; `None` for other folders.
+    """
+    if (folder / "options.json").exists() or not any(
+        (folder / name).exists() for name in (_ENCODER, _TOKEN_EMBEDDER)
+    ):
         return None
     return folder / _CONFIG, folder / _ENCODER
 
@@ -148,7 +172,8 @@ def model_files(folder: Path) -> tuple[Path, Path] | None:
 def options_of_model(path: Path) -> BilmOptions:
     """The options in the `config.json` of a model."""
     try:
-        # The path is usually from the machine that trained the model, so only the file name is used.
+        # The path is usually from the machine that trained the model, so only the file name is
+        # used.
         name = read_json(path)["config_path"].replace("\\", "/").rpartition("/")[2]
         # The published names: cnn_50_100_512_4096_sample.json and cnn_0_100_512_4096_sample.json.
         path = path.with_name(name)
@@ -160,7 +185,9 @@ def options_of_model(path: Path) -> BilmOptions:
         what = f"key {error}" if isinstance(error, KeyError) else "file that config_path names,"
         raise ValueError(f"expected the {what} of a model of ELMoForManyLangs: {path}") from None
     except (AttributeError, TypeError) as error:
-        raise ValueError(f"{path}: not the options of a model of ELMoForManyLangs: {error}") from None
+        raise ValueError(
+            f"{path}: not the options of a model of ELMoForManyLangs: {error}"
+        ) from None
 
 
 def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tensor]:
@@ -177,13 +204,25 @@ def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tens
             state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
     except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         message = str(error).partition("\n")[0]
-        raise ValueError(f"expected the tensors of a model of ELMoForManyLangs ({message}): {folder / file}") from None
-    words, characters = ("words", "word.dic", "word_embedding"), ("characters", "char.dic", "embedding")
-    for (kind, name, embedding), size in ((characters, dictionaries.n_characters), (words, dictionaries.n_words)):
+        raise ValueError(
+            f"expected the tensors of a model of ELMoForManyLangs ({message}): {folder / file}"
+        ) from None
+    words, characters = (
+        ("words", "word.dic", "word_embedding"),
+        ("characters", "char.dic", "embedding"),
+    )
+    for (kind, name, embedding), size in (
+        (characters, dictionaries.n_characters),
+        (words, dictionaries.n_words),
+    ):
         if size:
             if size != (n_rows := len(state[f"character_encoder.{embedding}.weight"])):
-                raise ValueError(f"expected {n_rows} keys, as the embedding has, got {size}: {folder / name}")
-            state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(_keys(folder / name))
+                raise ValueError(
+                    f"expected {n_rows} keys, as the embedding has, got {size}: {folder / name}"
+                )
+            state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(
+                _keys(folder / name)
+            )
     return state
 
 
@@ -200,11 +239,15 @@ def _options(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
         filters=embedder["filters"] if has_characters else (),
         n_highway=embedder["n_highway"] if has_characters else 0,
         activation=embedder["activation"],
-        dictionaries=_sizes(folder, embedder["word_dim"], has_characters, embedder["max_characters_per_token"]),
+        dictionaries=_sizes(
+            folder, embedder["word_dim"], has_characters, embedder["max_characters_per_token"]
+        ),
     )
 
 
-def _sizes(folder: Path, word_dim: int, has_characters: bool = True, max_characters: int = 50) -> DictionaryOptions:
+def _sizes(
+    folder: Path, word_dim: int, has_characters: bool = True, max_characters: int = 50
+) -> DictionaryOptions:
     return DictionaryOptions(
         n_characters=len(_keys(folder / "char.dic")) if has_characters else 0,
         n_words=len(_keys(folder / "word.dic")) if word_dim else 0,
@@ -214,13 +257,18 @@ def _sizes(folder: Path, word_dim: int, has_characters: bool = True, max_charact
 
 
 def _keys(path: Path) -> list[str]:
-    """The keys of a dictionary in the order of their numbers: each line has a key, a tab and its number."""
+    """
+    The keys of a dictionary in the order of their numbers: each line has a key, a tab and its
+    number.
+    """
     numbers: dict[str, int] = {}
     for number, line in numbered_lines(path):
         # A line without a key is for the only white-space character in the words of these models.
         key, tab, value = line.strip().rpartition("\t")
         if not value.isdecimal():
-            raise ValueError(f"expected a key, a tab and a number, got {line[:60]!r}: {path}, line {number}")
+            raise ValueError(
+                f"expected a key, a tab and a number, got {line[:60]!r}: {path}, line {number}"
+            )
         # If two lines have the same key, the original uses the later one.
         numbers[key if tab else "\u3000"] = int(value)
     return sorted(numbers, key=numbers.__getitem__)
@@ -230,10 +278,15 @@ _Source = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
 
 
 def weight_sources(options: BilmOptions) -> Iterator[_Source]:
-    """For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that converts them."""
+    """
+    For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that
+    converts them.
+    """
     dictionaries = options.dictionaries
 
-    def of_token(parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it) -> _Source:
+    def of_token(
+        parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it
+    ) -> _Source:
         return f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key or parameter,), make
 
     if dictionaries is not None and dictionaries.n_words:
@@ -245,7 +298,8 @@ def weight_sources(options: BilmOptions) -> Iterator[_Source]:
         yield of_token(f"convolutions.{i}.bias")
     for i in range(options.n_highway):
         for kind in ("weight", "bias"):
-            # Their matrix stacks the transform and the gate for the carried input; our gate is for the transform.
+            # Their matrix stacks the transform and the gate for the carried input; our gate is for
+            # the transform.
             key = f"highways._layers.{i}.{kind}"
             yield of_token(f"highways.{i}.transform.{kind}", key, lambda both: both.chunk(2)[0])
             yield of_token(f"highways.{i}.carry.{kind}", key, lambda both: -both.chunk(2)[1])
@@ -261,7 +315,10 @@ def weight_sources(options: BilmOptions) -> Iterator[_Source]:
 
 
 def _in_our_order(gates: torch.Tensor) -> torch.Tensor:
-    """Reorders gates in the first dimension: from input, forget, memory, output to input, memory, forget, output."""
+    """
+    Reorders gates in the first dimension: from input, forget, memory, output to input, memory,
+    forget, output.
+    """
     i, f, g, o = gates.chunk(4)
     return torch.cat([i, g, f, o])
 

@@ -9,7 +9,15 @@ import torch
 
 from elmo_tasks.bilm.characters import WordRows
 
-__all__ = ["PackedBatch", "PackedSentences", "mask_of", "on_device", "pack", "pack_sentences", "previous_values"]
+__all__ = [
+    "PackedBatch",
+    "PackedSentences",
+    "mask_of",
+    "on_device",
+    "pack",
+    "pack_sentences",
+    "previous_values",
+]
 
 
 def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -22,8 +30,8 @@ def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 @dataclass(frozen=True)
 class PackedBatch:
     """
-    The sentences of a batch, laid out as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from
-    the longest sentence to the shortest, so padding costs nothing.
+    The sentences of a batch, laid out as in `torch.nn.utils.rnn.PackedSequence`: step by step, and
+    within a step from the longest sentence to the shortest, so padding costs nothing.
 
     # Parameters
 
@@ -32,12 +40,14 @@ class PackedBatch:
     rows
         Shape `(batch_size,)`: the rows of the sentences in the batch, the longest sentence first.
     sentences, steps
-        Shape `(n_words,)`: for each packed word, its sentence, an index of `rows`, and its position in the sentence.
+        Shape `(n_words,)`: for each packed word, its sentence, an index of `rows`, and its position
+        in the sentence.
     before
         Shape `(n_words,)`: the packed row of the previous word, or `n_words` if it does not exist.
     mirrored
-        Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence as this one is from
-        its beginning. Rows selected with it are also packed, with each sentence reversed.
+        Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence
+        as this one is from its beginning. Rows selected with it are also packed, with each sentence
+        reversed.
     """
 
     batch_sizes: list[int]
@@ -58,10 +68,14 @@ class PackedBatch:
 
     def to(self, device: torch.device) -> Self:
         """The same batch with its tensors on a device."""
-        parts: Any = {name: part for name, part in vars(self).items() if isinstance(part, torch.Tensor)}
+        parts: Any = {
+            name: part for name, part in vars(self).items() if isinstance(part, torch.Tensor)
+        }
         # In one copy: each takes the time of a kernel.
         together = on_device(torch.cat([part.flatten() for part in parts.values()]), device)
-        moved: Any = zip(parts, torch.split(together, [part.numel() for part in parts.values()]), strict=True)
+        moved: Any = zip(
+            parts, torch.split(together, [part.numel() for part in parts.values()]), strict=True
+        )
         return replace(self, **{name: part.view(parts[name].shape) for name, part in moved})
 
 
@@ -86,10 +100,12 @@ def pack(lengths: np.ndarray) -> PackedBatch:
     return PackedBatch(batch_sizes.tolist(), *map(torch.from_numpy, parts))
 
 
-def previous_values(values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequence[int]) -> list[torch.Tensor]:
+def previous_values(
+    values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequence[int]
+) -> list[torch.Tensor]:
     """
-    For each step, the values at the previous words, from the values at all words, of shape `(n, n_words, dim)`, and
-    before the first words, of shape `(n, n_sentences, dim)`.
+    For each step, the values at the previous words, from the values at all words, of shape `(n,
+    n_words, dim)`, and before the first words, of shape `(n, n_sentences, dim)`.
     """
     before = [first, *torch.split(values, list(batch_sizes), 1)[:-1]]
     # The step before may have more rows.
@@ -99,15 +115,18 @@ def previous_values(values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequ
 @dataclass(frozen=True)
 class PackedSentences(PackedBatch):
     """
-    Sentences that are packed with their two boundaries. The backward direction reads each sentence from its end.
+    Sentences that are packed with their two boundaries. The backward direction reads each sentence
+    from its end.
 
     # Parameters
 
     words
-        Shape `(2, n_packed_words)`: for each direction, the number of each packed word. Words are numbered through the
-        batch, without padding; the begin and the end of a sentence have the two numbers after the last word.
+        Shape `(2, n_packed_words)`: for each direction, the number of each packed word. Words are
+        numbered through the batch, without padding; the begin and the end of a sentence have the
+        two numbers after the last word.
     sources
-        Shape `(2, n_words)`: for each direction, the packed row of each word that is not a boundary.
+        Shape `(2, n_words)`: for each direction, the packed row of each word that is not a
+        boundary.
     targets
         Shape `(n_words,)`: the position of the same words in the flattened batch.
     """
@@ -117,16 +136,28 @@ class PackedSentences(PackedBatch):
     targets: torch.Tensor
 
     def of_words(self, packed: torch.Tensor) -> torch.Tensor:
-        """From shape `(2, n_packed_words, dim)` to `(n_words, 2 * dim)`, in the order of `targets`."""
-        return torch.cat([part[source] for part, source in zip(packed, self.sources, strict=True)], -1)
+        """
+        From shape `(2, n_packed_words, dim)` to `(n_words, 2 * dim)`, in the order of `targets`.
+        """
+        return torch.cat(
+            [part[source] for part, source in zip(packed, self.sources, strict=True)], -1
+        )
 
     def fill_in(self, layer: torch.Tensor, packed: torch.Tensor) -> None:
-        """Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without boundaries."""
-        layer.view(-1, layer.size(-1)).index_copy_(0, self.targets, self.of_words(packed).to(layer.dtype))
+        """
+        Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without
+        boundaries.
+        """
+        layer.view(-1, layer.size(-1)).index_copy_(
+            0, self.targets, self.of_words(packed).to(layer.dtype)
+        )
 
 
 def pack_sentences(is_word: np.ndarray) -> PackedSentences:
-    """Packs the sentences of a batch, at least one, from the mask of their words, with their boundaries."""
+    """
+    Packs the sentences of a batch, at least one, from the mask of their words, with their
+    boundaries.
+    """
     lengths = is_word.sum(-1)
     batch = pack(lengths + 2)
     n_words = int(lengths.sum())
@@ -146,8 +177,9 @@ def pack_sentences(is_word: np.ndarray) -> PackedSentences:
 
 def mask_of(character_ids: torch.Tensor, rows: WordRows) -> np.ndarray:
     """
-    Which ids, of shape `(batch_size, timesteps, width)`, are words: shape `(batch_size, timesteps)`. Raises
-    `ValueError` if the ids have a different shape or a word comes after padding.
+    Which ids, of shape `(batch_size, timesteps, width)`, are words: shape `(batch_size,
+    timesteps)`. Raises `ValueError` if the ids have a different shape or a word comes after
+    padding.
     """
     if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
         raise ValueError(

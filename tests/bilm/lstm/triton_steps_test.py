@@ -5,10 +5,10 @@ import sys
 import pytest
 import torch
 
-from elmo_tasks.bilm.kernels import fused_cell
-from elmo_tasks.bilm.kernels.fused_cell import FusedSteps, has_fused_cell
-from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
-from elmo_tasks.bilm.lstm.cell import CellGradient, Saved, TorchSteps
+from elmo_tasks.bilm.lstm import triton_steps
+from elmo_tasks.bilm.lstm.triton_steps import TritonSteps, has_triton_steps
+from elmo_tasks.bilm.packed_linear import IS_GPU
+from elmo_tasks.bilm.lstm.torch_steps import SavedSteps, StepGradient, TorchSteps
 from tests.bilm.helpers import plain_layers, plain_of, random_bilm
 from tests.devices import DEVICES
 
@@ -26,33 +26,51 @@ def draw(generator: torch.Generator, *shape: int) -> torch.Tensor:
 
 @pytest.mark.usefixtures("triton")
 @pytest.mark.parametrize("device", DEVICES)
-class TestFusedSteps:
+class TestTritonSteps:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
     @pytest.mark.parametrize("clip", [None, 0.7])
     # A power of two; fewer units than a block; more than a block.
     @pytest.mark.parametrize("cell_dim", [32, 37, 1030])
     def test_a_step_equals_torchs_operators(self, device, cell_dim, clip, dtype):
         generator = torch.Generator().manual_seed(0)
-        products, d_hidden = draw(generator, 2, 5, 4 * cell_dim).to(dtype), draw(generator, 2, 3, cell_dim).to(dtype)
-        memory, d_memory = draw(generator, 2, 5, cell_dim), draw(generator, 2, 5, cell_dim)
-        results = []
-        for steps_class, place in ((FusedSteps, device), (TorchSteps, "cpu")):
-            z, d_h, before, d_m = (tensor.clone().to(place) for tensor in (products, d_hidden, memory, d_memory))
-            steps, after = steps_class(clip, before, dtype), before.clone()
+        products = draw(generator, 2, 5, 4 * cell_dim).to(dtype)
+        d_hidden = draw(generator, 2, 3, cell_dim).to(dtype)
+        memory = draw(generator, 2, 5, cell_dim)
+        d_memory = draw(generator, 2, 5, cell_dim)
+
+        def run(steps_class, device) -> list[torch.Tensor]:
+            z, d_h, before, d_m = (
+                tensor.clone().to(device) for tensor in (products, d_hidden, memory, d_memory)
+            )
+            steps = steps_class(clip, before, dtype)
+            after = before.clone()
             # The rows of a step are views of larger tensors.
-            gates, memories = torch.zeros_like(z), torch.zeros_like(after)
-            hidden = steps.forward(z[:, :3], after[:, :3], Saved(gates[:, 1:4], memories[:, 1:4])).clone()
-            d_products, again = torch.zeros_like(z), torch.zeros_like(after, dtype=dtype)
-            saved = gates[:, 1:4], memories[:, 1:4], before[:, :3]
-            steps.backward(CellGradient(*saved, d_h, d_m[:, :3], d_products[:, 2:], again[:, 2:]))
-            results.append([hidden, after, gates, memories, d_products, again, d_m])
+            gates = torch.zeros_like(z)
+            memories = torch.zeros_like(after)
+            saved = SavedSteps(gates, memories)[1:4]
+            hidden = steps.forward(z[:, :3], after[:, :3], saved).clone()
+            d_products = torch.zeros_like(z)
+            hidden_again = torch.zeros_like(after, dtype=dtype)
+            gradient = StepGradient(
+                gates=saved.gates,
+                memory=saved.memory,
+                memory_before=before[:, :3],
+                d_hidden=d_h,
+                d_memory=d_m[:, :3],
+                d_products=d_products[:, 2:],
+                hidden=hidden_again[:, 2:],
+            )
+            steps.backward(gradient)
+            return [hidden, after, gates, memories, d_products, hidden_again, d_m]
+
+        results = run(TritonSteps, device), run(TorchSteps, "cpu")
         for ours, theirs in zip(*results, strict=True):
             tolerance = 2e-6 if dtype == torch.float32 else 0.03
             torch.testing.assert_close(ours.cpu(), theirs, rtol=tolerance, atol=tolerance)
 
     def test_a_bilm_has_the_layers_and_gradients_of_the_plain_one(self, device, monkeypatch):
         monkeypatch.setitem(IS_GPU, "cpu", True)
-        monkeypatch.setattr("elmo_tasks.bilm.lstm.cell.has_fused_cell", lambda _: True)
+        monkeypatch.setattr("elmo_tasks.bilm.lstm.recurrence.has_triton_steps", lambda _: True)
         bilm = random_bilm().requires_grad_()
         plain = plain_of(bilm).double()
         bilm, results = bilm.to(device), []
@@ -65,23 +83,23 @@ class TestFusedSteps:
             assert (ours.cpu() - theirs).norm() <= 1e-4 * theirs.norm()
 
 
-class TestHasFusedCell:
+class TestHasTritonSteps:
     @pytest.fixture(autouse=True)
     def fresh(self):
-        has_fused_cell.cache_clear()
+        has_triton_steps.cache_clear()
         yield
-        has_fused_cell.cache_clear()
+        has_triton_steps.cache_clear()
 
     @pytest.mark.usefixtures("triton")
     @pytest.mark.parametrize("device", DEVICES)
     def test_the_kernels_are_correct(self, device, caplog):
-        assert has_fused_cell(torch.device(device)) and not caplog.records
+        assert has_triton_steps(torch.device(device)) and not caplog.records
 
     @pytest.mark.parametrize("problem", ["is missing", "is wrong"])
     def test_kernels_that_fail_are_reported_once(self, problem, monkeypatch, caplog):
-        monkeypatch.setitem(sys.modules, "elmo_tasks.bilm.kernels.triton_cell", None)
-        monkeypatch.delattr("elmo_tasks.bilm.kernels.triton_cell", raising=False)
+        monkeypatch.setitem(sys.modules, "elmo_tasks.bilm.lstm.triton_kernels", None)
+        monkeypatch.delattr("elmo_tasks.bilm.lstm.triton_kernels", raising=False)
         if problem == "is wrong":
-            monkeypatch.setattr(fused_cell, "is_correct", lambda _: False)
-        assert [has_fused_cell(torch.device("cpu")) for _ in range(2)] == [False, False]
+            monkeypatch.setattr(triton_steps, "is_correct", lambda _: False)
+        assert [has_triton_steps(torch.device("cpu")) for _ in range(2)] == [False, False]
         assert len(caplog.records) == 1 and "torch's operators replace them" in caplog.text
