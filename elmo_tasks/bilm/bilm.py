@@ -12,15 +12,15 @@ from torch.nn.functional import dropout as dropped_out
 from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
 from elmo_tasks.bilm.characters import NumberedWords
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
-from elmo_tasks.bilm.lstm.triton_steps import has_triton_steps
-from elmo_tasks.bilm.packed_linear import IS_GPU, kernel_name
-from elmo_tasks.bilm.precision import Precision, precision_on
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
+from elmo_tasks.bilm.lstm.triton_steps import has_triton_steps
 from elmo_tasks.bilm.many_langs import DictionaryEncoder
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
+from elmo_tasks.bilm.packed_linear import IS_GPU, kernel_name
 from elmo_tasks.bilm.packing import PackedSentences, mask_of, on_device, pack_sentences
+from elmo_tasks.bilm.precision import Precision, precision_on
 from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.bilm.weights import write_weights
 
@@ -55,22 +55,20 @@ class Bilm(nn.Module):
         use_one_thread_after_fork()
         self.options = options
         self.precision = precision
-        self.character_encoder = (
-            CharacterEncoder if options.dictionaries is None else DictionaryEncoder
-        )(options)
+        encoder_class = CharacterEncoder if options.dictionaries is None else DictionaryEncoder
+        self.character_encoder = encoder_class(options)
         self.word_rows = self.character_encoder.word_rows
         self.forward_layers = nn.ModuleList(ProjectedLstm(options) for _ in range(options.n_layers))
         self.backward_layers = nn.ModuleList(
             ProjectedLstm(options) for _ in range(options.n_layers)
         )
         self._layers = [
-            BidirectionalLayer(pair)  # type: ignore[arg-type]
-            for pair in zip(self.forward_layers, self.backward_layers, strict=True)
+            BidirectionalLayer(directions)  # type: ignore[arg-type]
+            for directions in zip(self.forward_layers, self.backward_layers, strict=True)
         ]
         # Shape: (2, width)
-        self.register_buffer(
-            "_boundary_ids", self.word_rows.batch([self.word_rows.boundaries])[0], persistent=False
-        )
+        boundary_ids = self.word_rows.batch([self.word_rows.boundaries])[0]
+        self.register_buffer("_boundary_ids", boundary_ids, persistent=False)
         self._boundary_ids: torch.Tensor
 
     @classmethod
@@ -142,8 +140,9 @@ class Bilm(nn.Module):
     @property
     def kernel(self) -> str:
         """
-        The precision of products without gradients, and the library that computes them: `int8 by
-        fbgemm`; on a GPU also whether Triton computes the cell: `bf16 by torch and triton`.
+        The precision of products without gradients, and the library that computes them:
+        `int8 by fbgemm`; on a GPU also whether Triton computes the cell:
+        `bf16 by torch and triton`.
         """
         device = self._boundary_ids.device
         name = kernel_name(device.type, self.precision)
@@ -154,9 +153,9 @@ class Bilm(nn.Module):
         # Parameters
 
         inputs
-            Sentences as lists of words, as `NumberedWords`, or their ids, of shape `(batch_size,
-            timesteps, 50)`, padded with zeros on the right. The method adds the sentence
-            boundaries.
+            Sentences as lists of words, as `NumberedWords`, or their ids, of shape
+            `(batch_size, timesteps, 50)`, padded with zeros on the right. The method adds the
+            sentence boundaries.
 
         # Returns
 
@@ -166,13 +165,13 @@ class Bilm(nn.Module):
         words, numbers, is_word = self._words(inputs)
         weight = self.character_encoder.projection.weight
         # Shape: (batch_size, timesteps, 2 * projection_dim), each
-        layers = [
-            weight.new_zeros(*is_word.shape, self.get_output_dim()) for _ in range(self.num_layers)
-        ]
+        shape = (*is_word.shape, self.get_output_dim())
+        layers = [weight.new_zeros(shape) for _ in range(self.num_layers)]
         if len(is_word):
             sentences, vectors = self._packed(words, numbers, is_word)
-            for layer, packed in zip(layers, self._packed_layers(sentences, vectors), strict=True):
-                sentences.fill_in(layer, packed)
+            packed_layers = self._packed_layers(sentences, vectors)
+            for layer, packed_layer in zip(layers, packed_layers, strict=True):
+                sentences.fill_in(layer, packed_layer)
         return BilmOutput(tuple(layers), on_device(torch.from_numpy(is_word), weight.device))
 
     def contexts(self, inputs: Inputs, *, dropout: float = 0.0) -> BilmContexts:
@@ -267,8 +266,11 @@ class Bilm(nn.Module):
         is_trained = torch.is_grad_enabled() and parameter.requires_grad
         precision = "float32" if is_trained and self._precision == "auto" else self.precision
         if precision == "int8" and (is_trained or device != "cpu"):
-            got = f"{'a trained' if is_trained else 'a frozen'} one on {device}"
-            raise ValueError(f"expected a frozen biLM on a CPU for the precision int8, got {got}")
+            state = "trained" if is_trained else "frozen"
+            raise ValueError(
+                "expected a frozen biLM on a CPU for the precision int8, "
+                f"got a {state} one on {device}"
+            )
         if is_trained and torch.is_autocast_enabled(device):
             return torch.get_autocast_dtype(device)
         return {"bf16": torch.bfloat16, "int8": torch.int8}.get(precision, parameter.dtype)

@@ -1,7 +1,7 @@
 """The character encoder, which computes a word's context-insensitive vector from its characters."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
 from elmo_tasks.bilm.frozen_value import FrozenValue
-from elmo_tasks.bilm.packed_linear import IS_GPU, packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
+from elmo_tasks.bilm.packed_linear import IS_GPU, packed_linear, type_of_results
 from elmo_tasks.bilm.packing import on_device
 
 __all__ = ["CharacterEncoder", "distinct_rows"]
@@ -124,29 +124,29 @@ class CharacterEncoder(nn.Module):
         As `encode`, from ids that are padding unless `is_used`. Skips columns of padding. The
         projection reads `others`, of shape `(n_words, n_others)`, before the filters.
         """
-        linear_layers, device = self._linear_layers(dtype), self.projection.weight.device
+        linear_layers = self._linear_layers(dtype)
+        device = self.projection.weight.device
         n_at_once = _WORDS_AT_ONCE.get(device.type, 4096)
         # Shape: (n_words,)
         lengths = (is_used * torch.arange(1, words.size(1) + 1, device=words.device)).amax(-1)
         lengths, order = lengths.sort()
-        in_order = lengths.tolist()
-        ids = torch.split(on_device(words[order], device), n_at_once)
-        before = (
-            [None] * len(ids)
-            if others is None
-            else torch.split(others[order.to(device)], n_at_once)
-        )
+        # From the shortest to the longest.
+        chunk_ends = [*range(n_at_once, len(words), n_at_once), len(words)]
+        lengths_in_order = lengths.tolist()
+        longest_words = [lengths_in_order[end - 1] for end in chunk_ends]
+        chunks = torch.split(on_device(words[order], device), n_at_once)
+        others_of_chunks: Sequence[torch.Tensor | None] = [None] * len(chunks)
+        if others is not None:
+            others_of_chunks = torch.split(others[order.to(device)], n_at_once)
         vectors = [
-            self._encode(
-                part,
-                in_order[min(n_at_once * (index + 1), len(in_order)) - 1],
-                linear_layers,
-                dtype,
-                other,
+            self._encode(chunk, longest, linear_layers, dtype, others_of_chunk)
+            for chunk, longest, others_of_chunk in zip(
+                chunks, longest_words, others_of_chunks, strict=True
             )
-            for index, (part, other) in enumerate(zip(ids, before, strict=True))
         ]
-        return torch.cat(vectors)[on_device(order.argsort()[numbers], device)]
+        # Shape: (len(numbers),)
+        rows = order.argsort()[numbers]
+        return torch.cat(vectors)[on_device(rows, device)]
 
     def _encode(
         self,
@@ -157,8 +157,8 @@ class CharacterEncoder(nn.Module):
         others: torch.Tensor | None,
     ) -> torch.Tensor:
         """
-        Shape `(n_words, width)`, with padding after `longest` columns, to `(n_words,
-        projection_dim)`.
+        Shape `(n_words, width)`, with padding after `longest` columns, to
+        `(n_words, projection_dim)`.
         """
         assert self.embedding is not None
         pooled = []
@@ -179,41 +179,41 @@ class CharacterEncoder(nn.Module):
         # Shape: (n_words, n_filters)
         hidden = self._activation(torch.cat(pooled, -1))
         for highway in self.highways:
-            transform, carry = (linear_layers[module] for module in highway.children())
-            hidden = torch.lerp(hidden, torch.relu(transform(hidden)), torch.sigmoid(carry(hidden)))
+            assert isinstance(highway, Highway)
+            transformed = torch.relu(linear_layers[highway.transform](hidden))
+            gate = torch.sigmoid(linear_layers[highway.carry](hidden))
+            hidden = torch.lerp(hidden, transformed, gate)
+        if others is not None:
+            hidden = torch.cat([others, hidden], -1)
         # Shape: (n_words, projection_dim)
-        return linear_layers[self.projection](
-            hidden if others is None else torch.cat([others, hidden], -1)
-        )
+        return linear_layers[self.projection](hidden)
 
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
-
-        def layers() -> tuple[list[Any], list[torch.Tensor], list[torch.Tensor]]:
-            modules: list[Any] = [
-                module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)
-            ]
-            return (
-                modules,
-                [module.weight.flatten(1) for module in modules],
-                [module.bias for module in modules],
-            )
-
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             self._packed.forget()
-            modules, weights, biases = layers()
-            converted = _converted([*weights, *biases], dtype)
-            pairs = zip(converted[: len(modules)], converted[len(modules) :], strict=True)
-            linears = [partial(linear, weight=weight, bias=bias) for weight, bias in pairs]
-            return dict(zip(modules, linears, strict=True))
+            return self._trained_layers(dtype)
+        return self._packed(parameters, dtype, lambda: self._packed_layers(dtype))
 
-        def packed() -> _LinearLayers:
-            modules, weights, biases = layers()
-            return dict(
-                zip(modules, map(partial(packed_linear, dtype=dtype), weights, biases), strict=True)
-            )
+    def _trained_layers(self, dtype: torch.dtype) -> _LinearLayers:
+        modules = self._linear_modules()
+        weights = [module.weight.flatten(1) for module in modules]
+        biases = [module.bias for module in modules]
+        converted = _converted([*weights, *biases], dtype)
+        layers: _LinearLayers = {}
+        for index, module in enumerate(modules):
+            bias = converted[len(modules) + index]
+            layers[module] = partial(linear, weight=converted[index], bias=bias)
+        return layers
 
-        return self._packed(parameters, dtype, packed)
+    def _packed_layers(self, dtype: torch.dtype) -> _LinearLayers:
+        return {
+            module: packed_linear(module.weight.flatten(1), module.bias, dtype=dtype)
+            for module in self._linear_modules()
+        }
+
+    def _linear_modules(self) -> list[Any]:
+        return [module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)]
 
 
 def _converted(tensors: list[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
@@ -224,8 +224,9 @@ def _converted(tensors: list[torch.Tensor], dtype: torch.dtype) -> list[torch.Te
     if all(tensor.dtype == dtype for tensor in tensors):
         return tensors
     together = torch.cat([tensor.flatten() for tensor in tensors]).to(dtype)
-    parts = torch.split(together, [tensor.numel() for tensor in tensors])
-    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+    sizes = [tensor.numel() for tensor in tensors]
+    flat_tensors = torch.split(together, sizes)
+    return [flat.view(tensor.shape) for flat, tensor in zip(flat_tensors, tensors, strict=True)]
 
 
 def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -237,26 +238,30 @@ def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         # All rows without columns are equal.
         return ids[:1], torch.zeros(len(ids), dtype=torch.long, device=ids.device)
     if IS_GPU.get(ids.device.type):
-        # Hashes are sorted several times as fast as rows. Should two rows have the same hash, the
-        # rows are sorted.
-        generator = torch.Generator(ids.device).manual_seed(0)
-        factors = torch.randint(
-            -(2**62), 2**62, ids.shape[1:], generator=generator, device=ids.device
-        )
-        hashes, positions = torch.unique((ids * factors).sum(-1), return_inverse=True)
-        # Shape: (n_distinct,)
-        some = torch.empty_like(hashes).scatter_(
-            0, positions, torch.arange(len(ids), device=ids.device)
-        )
-        if torch.equal(ids[some[positions]], ids):
-            return ids[some], positions
-        distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
-        return distinct, positions
+        return _distinct_rows_on_gpu(ids)
     # Ten times as fast as torch.unique: each row is compared as one value, which is faster with
     # fewer bytes.
     rows = ids.numpy()
     if rows.min() >= -(2**15) and rows.max() < 2**15:
         rows = rows.astype(np.int16)
-    rows = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel()
-    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-    return ids[torch.from_numpy(first)], torch.from_numpy(inverse)
+    bytes_of_row = rows.itemsize * rows.shape[1]
+    values = np.ascontiguousarray(rows).view(f"V{bytes_of_row}").ravel()
+    _, indices, positions = np.unique(values, return_index=True, return_inverse=True)
+    return ids[torch.from_numpy(indices)], torch.from_numpy(positions)
+
+
+def _distinct_rows_on_gpu(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    Hashes are sorted several times as fast as rows. Should two rows have the same hash, the rows
+    are sorted.
+    """
+    generator = torch.Generator(ids.device).manual_seed(0)
+    factors = torch.randint(-(2**62), 2**62, ids.shape[1:], generator=generator, device=ids.device)
+    hashes, positions = torch.unique((ids * factors).sum(-1), return_inverse=True)
+    # The index of a row with each hash. Shape: (n_distinct,)
+    indices = torch.empty_like(hashes)
+    indices.scatter_(0, positions, torch.arange(len(ids), device=ids.device))
+    if torch.equal(ids[indices[positions]], ids):
+        return ids[indices], positions
+    distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
+    return distinct, positions

@@ -111,9 +111,9 @@ class WordRows:
 
     def batch(self, sentences: Sequence[Sequence[str]]) -> torch.Tensor:
         """
-        Converts lists of words, without boundary words, to ids of shape `(batch_size, timesteps,
-        width)`, int64, right-padded with zeros. A sentence may be empty. Raises `ValueError` if it
-        is a string or a word is empty.
+        Converts lists of words, without boundary words, to ids of shape
+        `(batch_size, timesteps, width)`, int64, right-padded with zeros. A sentence may be empty.
+        Raises `ValueError` if it is a string or a word is empty.
         """
         timesteps = max(map(len, sentences), default=0)
         # Shape: (batch_size, timesteps, width)
@@ -125,20 +125,20 @@ class WordRows:
 
     def numbered(self, sentences: Sequence[Sequence[str]]) -> NumberedWords:
         """The same words without repetitions. Raises `ValueError` as `batch` does."""
-        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
         words = list(chain.from_iterable(sentences))
         index_of = {word: index for index, word in enumerate(dict.fromkeys(words))}
         if "" in index_of or any(isinstance(sentence, str) for sentence in sentences):
+            # Raises the error.
             self.batch(sentences)
         # Shape: (n_distinct, width)
-        rows = np.concatenate([np.empty(0, np.int64), *map(self.row_of, index_of)]).reshape(
-            -1, self.width
-        )
+        rows = np.empty((len(index_of), self.width), dtype=np.int64)
+        for word, index in index_of.items():
+            rows[index] = self.row_of(word)
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
         # Shape: (batch_size, timesteps)
         numbers = np.full((len(sentences), lengths.max(initial=0)), -1, dtype=np.int64)
-        numbers[np.arange(numbers.shape[1]) < lengths[:, None]] = list(
-            map(index_of.__getitem__, words)
-        )
+        is_word = np.arange(numbers.shape[1]) < lengths[:, None]
+        numbers[is_word] = [index_of[word] for word in words]
         return NumberedWords(list(index_of), rows, numbers)
 
 

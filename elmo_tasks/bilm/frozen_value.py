@@ -32,10 +32,13 @@ class WeightsState:
 
 
 def _state(weights: Iterable[torch.Tensor]) -> list[tuple[object, ...]]:
-    return [
-        (w.data_ptr(), None if w.is_inference() else w._version, w.shape, w.stride(), w.dtype)
-        for w in weights
-    ]
+    return [_state_of_tensor(weight) for weight in weights]
+
+
+def _state_of_tensor(weight: torch.Tensor) -> tuple[object, ...]:
+    """The address and layout of a tensor, and how often it was changed in place."""
+    version = None if weight.is_inference() else weight._version
+    return weight.data_ptr(), version, weight.shape, weight.stride(), weight.dtype
 
 
 class FrozenValue(Generic[T]):
@@ -60,10 +63,11 @@ class FrozenValue(Generic[T]):
         if entry is not None and entry[1] == key and entry[0].is_of(weights):
             return entry[2]
         # The memory of the old value is freed before the new one is made.
-        entry = self._entry = None
+        entry = None
+        self._entry = None
         with torch.no_grad():
             value = make()
-        self._entry = WeightsState(weights), key, value
+        self._entry = (WeightsState(weights), key, value)
         return value
 
     def forget(self) -> None:

@@ -56,7 +56,7 @@ class LayerStore(ABC):
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
         """
         Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its
-        target, and returns which sentences were found. Targets have the type of the store: torch
+        target, and returns which sentences are stored. Targets have the type of the store: torch
         converts a whole batch of float16 much faster later.
         """
 
@@ -107,19 +107,19 @@ class LayerCache(LayerStore):
         self.__dict__.update(state, _of_thread=threading.local())
 
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
-        found = [False] * len(keys)
+        is_stored = [False] * len(keys)
         if self._is_off:
-            return found
+            return is_stored
         query = "SELECT value FROM layers WHERE key = ?"
         try:
             database = self._database()
             for row, (key, target) in enumerate(zip(keys, targets, strict=True)):
                 if stored := database.execute(query, (self._key(key),)).fetchone():
                     target[...] = np.frombuffer(stored[0], self.dtype).reshape(target.shape)
-                    found[row] = True
+                    is_stored[row] = True
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
-        return found
+        return is_stored
 
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
         if self._is_off:
@@ -175,7 +175,7 @@ class LayerMemory(LayerStore):
         self._arrays: Recent[np.ndarray] = Recent(max_bytes, keeps_first=keeps_first)
 
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
-        arrays = list(map(self._arrays.get, keys))
+        arrays = [self._arrays.get(key) for key in keys]
         for array, target in zip(arrays, targets, strict=True):
             if array is not None:
                 target[...] = array
@@ -207,7 +207,8 @@ class CachedBilm:
         Same as `Bilm.forward`. A stored sentence keeps the layers from the batch in which it was
         first computed; in a batch of a different size, they could differ by about 1e-6.
         """
-        bilm, weights = self.bilm, list(self.bilm.parameters())
+        bilm = self.bilm
+        weights = list(bilm.parameters())
         character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
         if weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
             # Training may change weights in ways that `WeightsState` does not detect.
@@ -223,23 +224,18 @@ class CachedBilm:
         ]
         # Shape: (n_layers, batch_size, timesteps, dim)
         layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), self.store.dtype)
-        # Shape of each: (n_layers, n_words, dim)
+        # Shape: (n_layers, n_words, dim) each
         targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
-        found = self.store.read(keys, targets)
-        # The first row of each sentence that is not found.
+        is_stored = self.store.read(keys, targets)
+        # The first row of each sentence that is not stored.
         missing: dict[bytes, int] = {}
-        for row, (key, is_found) in enumerate(zip(keys, found, strict=True)):
-            if not is_found:
+        for row, key in enumerate(keys):
+            if not is_stored[row]:
                 missing.setdefault(key, row)
         if len(missing) == len(keys) and self.store.dtype == np.float32:
             # The usual case for new texts, without further copies.
             output: BilmOutput = bilm(character_ids)
-            # Shape of each: (batch_size, timesteps, dim)
-            of_layers = [layer.float().cpu().numpy() for layer in output.layers]
-            rows_of = (
-                [layer[row, :n_words] for layer in of_layers] for row, n_words in enumerate(lengths)
-            )
-            self.store.write(keys, list(map(np.stack, rows_of)))
+            self._write(keys, output, lengths)
             return output
         if missing:
             rows = list(missing.values())
@@ -247,13 +243,20 @@ class CachedBilm:
             computed = torch.stack(bilm(character_ids[rows]).layers).float().cpu().numpy()
             for position, row in enumerate(rows):
                 targets[row][...] = computed[:, position, : lengths[row]]
-            for key, target, is_found in zip(keys, targets, found, strict=True):
-                if not is_found and target is not targets[missing[key]]:
-                    target[...] = targets[missing[key]]
+            for row, key in enumerate(keys):
+                if not is_stored[row] and row != missing[key]:
+                    targets[row][...] = targets[missing[key]]
             self.store.write(list(missing), [targets[row].copy() for row in rows])
-        return BilmOutput(
-            tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device)
-        )
+        layers_like_weights = torch.from_numpy(layers).to(weights[0])
+        return BilmOutput(tuple(layers_like_weights), mask.to(weights[0].device))
+
+    def _write(self, keys: Sequence[bytes], output: BilmOutput, lengths: Sequence[int]) -> None:
+        # Shape: (batch_size, timesteps, dim) each
+        layers = [layer.float().cpu().numpy() for layer in output.layers]
+        layers_of_sentences = []
+        for row, n_words in enumerate(lengths):
+            layers_of_sentences.append(np.stack([layer[row, :n_words] for layer in layers]))
+        self.store.write(keys, layers_of_sentences)
 
     def model_digest(self) -> bytes:
         """
@@ -263,13 +266,13 @@ class CachedBilm:
         weights = list(self.bilm.parameters())
         options = self.bilm.options
         # The number 3 in a config is 3.0 in a file.
-        clips: Any = {
-            name: value and float(value)
-            for name, value in vars(options).items()
-            if name.endswith("_clip")
-        }
-        options = replace(options, **clips)
-        settings = options, self.bilm.kernel, weights[0].device.type, _product_precision(), _FORMAT
+        options = replace(
+            options,
+            cell_clip=options.cell_clip and float(options.cell_clip),
+            projection_clip=options.projection_clip and float(options.projection_clip),
+        )
+        device = weights[0].device.type
+        settings = options, self.bilm.kernel, device, _product_precision(), _FORMAT
 
         def make() -> bytes:
             digest = weights_digest(options, self.bilm.state_dict())

@@ -8,6 +8,7 @@ its own dictionaries.
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from torch import nn
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
 from elmo_tasks.bilm.characters import WordRows
-from elmo_tasks.bilm.packed_linear import type_of_results
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
+from elmo_tasks.bilm.packed_linear import type_of_results
 from elmo_tasks.files.json_files import read_json
 from elmo_tasks.text.lines import numbered_lines
 
@@ -56,7 +57,8 @@ def _words_of(rows: np.ndarray) -> list[str]:
     for row in rows.tolist():
         if row[0] != _BEGIN_ID or _END_ID not in row:
             raise ValueError(
-                "expected ids of Unicode characters: set `unicode_characters` of the token indexer 'elmo'"
+                "expected ids of Unicode characters: "
+                "set `unicode_characters` of the token indexer 'elmo'"
             )
         words.append("".join(chr(number - _FIRST_ID) for number in row[1 : row.index(_END_ID)]))
     return words
@@ -92,11 +94,8 @@ class Dictionary(nn.Module):
         return self.state_of(list(self._rows))
 
     def set_extra_state(self, state: Any) -> None:
-        keys = (
-            state.cpu().numpy().tobytes().decode("utf-8", "surrogatepass").split("\n")
-            if len(state)
-            else []
-        )
+        text = state.cpu().numpy().tobytes().decode("utf-8", "surrogatepass")
+        keys = text.split("\n") if text else []
         self._rows = {key: row for row, key in enumerate(keys)}
 
 
@@ -124,7 +123,8 @@ class DictionaryEncoder(CharacterEncoder):
         self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype
     ) -> torch.Tensor:
         """See `CharacterEncoder.encode`."""
-        spelled, device = _words_of(words.cpu().numpy()), self.projection.weight.device
+        spelled = _words_of(words.cpu().numpy())
+        device = self.projection.weight.device
         others = None
         if self.words is not None and self.word_embedding is not None:
             # Shape: (n_words, word_dim)
@@ -141,8 +141,8 @@ class DictionaryEncoder(CharacterEncoder):
 
     def character_ids(self, words: Sequence[str]) -> np.ndarray:
         """
-        The dictionary rows of the characters of words, which are already cut: shape `(n_words,
-        width)`, int64.
+        The dictionary rows of the characters of words, which are already cut: shape
+        `(n_words, width)`, int64.
         """
         assert self.characters is not None
         # Swapped, as in the training of the published models.
@@ -162,9 +162,8 @@ def model_files(folder: Path) -> tuple[Path, Path] | None:
     """
     The options file and the weight file in the folder of such a model; `None` for other folders.
     """
-    if (folder / "options.json").exists() or not any(
-        (folder / name).exists() for name in (_ENCODER, _TOKEN_EMBEDDER)
-    ):
+    has_encoder = (folder / _ENCODER).exists() or (folder / _TOKEN_EMBEDDER).exists()
+    if not has_encoder or (folder / "options.json").exists():
         return None
     return folder / _CONFIG, folder / _ENCODER
 
@@ -200,34 +199,35 @@ def weights_of_model(folder: Path, options: BilmOptions) -> dict[str, torch.Tens
         for file in (_TOKEN_EMBEDDER, _ENCODER):
             # Runs no pickled code, and loads tensors that were saved on any device.
             files[file] = torch.load(folder / file, map_location="cpu", weights_only=True)
-        for parameter, file, keys, make in weight_sources(options):
-            state[parameter] = make(*(files[file][key].float() for key in keys)).contiguous()
+        for source in weight_sources(options):
+            file = source.file
+            state[source.parameter] = source.parameter_from(files[file]).contiguous()
     except (KeyError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
         message = str(error).partition("\n")[0]
         raise ValueError(
             f"expected the tensors of a model of ELMoForManyLangs ({message}): {folder / file}"
         ) from None
-    words, characters = (
-        ("words", "word.dic", "word_embedding"),
-        ("characters", "char.dic", "embedding"),
-    )
-    for (kind, name, embedding), size in (
-        (characters, dictionaries.n_characters),
-        (words, dictionaries.n_words),
-    ):
-        if size:
-            if size != (n_rows := len(state[f"character_encoder.{embedding}.weight"])):
-                raise ValueError(
-                    f"expected {n_rows} keys, as the embedding has, got {size}: {folder / name}"
-                )
-            state[f"character_encoder.{kind}._extra_state"] = Dictionary.state_of(
-                _keys(folder / name)
-            )
+    if dictionaries.n_characters:
+        n_rows = len(state["character_encoder.embedding.weight"])
+        keys = _keys_of_embedding(folder / "char.dic", dictionaries.n_characters, n_rows)
+        state["character_encoder.characters._extra_state"] = Dictionary.state_of(keys)
+    if dictionaries.n_words:
+        n_rows = len(state["character_encoder.word_embedding.weight"])
+        keys = _keys_of_embedding(folder / "word.dic", dictionaries.n_words, n_rows)
+        state["character_encoder.words._extra_state"] = Dictionary.state_of(keys)
     return state
 
 
+def _keys_of_embedding(path: Path, n_keys: int, n_rows: int) -> list[str]:
+    if n_keys != n_rows:
+        raise ValueError(f"expected {n_rows} keys, as the embedding has, got {n_keys}: {path}")
+    return _keys(path)
+
+
 def _options(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
-    embedder, encoder = network["token_embedder"], network["encoder"]
+    embedder = network["token_embedder"]
+    encoder = network["encoder"]
+    max_characters = embedder["max_characters_per_token"]
     has_characters = embedder["char_dim"] > 0
     return BilmOptions(
         cell_dim=encoder["dim"],
@@ -239,9 +239,7 @@ def _options(folder: Path, network: Mapping[str, Any]) -> BilmOptions:
         filters=embedder["filters"] if has_characters else (),
         n_highway=embedder["n_highway"] if has_characters else 0,
         activation=embedder["activation"],
-        dictionaries=_sizes(
-            folder, embedder["word_dim"], has_characters, embedder["max_characters_per_token"]
-        ),
+        dictionaries=_sizes(folder, embedder["word_dim"], has_characters, max_characters),
     )
 
 
@@ -274,44 +272,70 @@ def _keys(path: Path) -> list[str]:
     return sorted(numbers, key=numbers.__getitem__)
 
 
-_Source = tuple[str, str, tuple[str, ...], Callable[..., torch.Tensor]]
+@dataclass(frozen=True)
+class WeightSource:
+    """
+    Where a parameter of `Bilm` comes from: a file, the names of tensors in it, and what converts
+    them.
+    """
+
+    parameter: str
+    file: str
+    keys: tuple[str, ...]
+    convert: Callable[..., torch.Tensor]
+
+    def parameter_from(self, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """The parameter, from the tensors of its file."""
+        return self.convert(*(tensors[key].float() for key in self.keys))
 
 
-def weight_sources(options: BilmOptions) -> Iterator[_Source]:
-    """
-    For each parameter of `Bilm`, its file, the names of the tensors in it, and the function that
-    converts them.
-    """
+def weight_sources(options: BilmOptions) -> Iterator[WeightSource]:
+    """The source of each parameter."""
     dictionaries = options.dictionaries
-
-    def of_token(
-        parameter: str, key: str | None = None, make: Callable[..., torch.Tensor] = lambda it: it
-    ) -> _Source:
-        return f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key or parameter,), make
-
     if dictionaries is not None and dictionaries.n_words:
-        yield of_token("word_embedding.weight", "word_emb_layer.embedding.weight")
+        yield _encoder_source("word_embedding.weight", "word_emb_layer.embedding.weight")
     if dictionaries is None or dictionaries.n_characters:
-        yield of_token("embedding.weight", "char_emb_layer.embedding.weight")
+        yield _encoder_source("embedding.weight", "char_emb_layer.embedding.weight")
     for i in range(len(options.filters)):
-        yield of_token(f"convolutions.{i}.weight")
-        yield of_token(f"convolutions.{i}.bias")
+        for name in (f"convolutions.{i}.weight", f"convolutions.{i}.bias"):
+            yield _encoder_source(name, name)
     for i in range(options.n_highway):
         for kind in ("weight", "bias"):
-            # Their matrix stacks the transform and the gate for the carried input; our gate is for
-            # the transform.
             key = f"highways._layers.{i}.{kind}"
-            yield of_token(f"highways.{i}.transform.{kind}", key, lambda both: both.chunk(2)[0])
-            yield of_token(f"highways.{i}.carry.{kind}", key, lambda both: -both.chunk(2)[1])
-    yield of_token("projection.weight")
-    yield of_token("projection.bias")
+            yield _encoder_source(f"highways.{i}.transform.{kind}", key, _transform)
+            yield _encoder_source(f"highways.{i}.carry.{kind}", key, _carry)
+    for name in ("projection.weight", "projection.bias"):
+        yield _encoder_source(name, name)
     for direction in ("forward", "backward"):
         for i in range(options.n_layers):
-            theirs, ours = f"{direction}_layer_{i}", f"{direction}_layers.{i}"
-            both = (f"{theirs}.input_linearity.weight", f"{theirs}.state_linearity.weight")
-            yield f"{ours}.kernel", _ENCODER, both, _kernel
-            yield f"{ours}.bias", _ENCODER, (f"{theirs}.state_linearity.bias",), _bias
-            yield f"{ours}.projection", _ENCODER, (f"{theirs}.state_projection.weight",), torch.t
+            theirs = f"{direction}_layer_{i}"
+            ours = f"{direction}_layers.{i}"
+            kernel_keys = (f"{theirs}.input_linearity.weight", f"{theirs}.state_linearity.weight")
+            bias_keys = (f"{theirs}.state_linearity.bias",)
+            projection_keys = (f"{theirs}.state_projection.weight",)
+            yield WeightSource(f"{ours}.kernel", _ENCODER, kernel_keys, _kernel)
+            yield WeightSource(f"{ours}.bias", _ENCODER, bias_keys, _bias)
+            yield WeightSource(f"{ours}.projection", _ENCODER, projection_keys, torch.t)
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def _encoder_source(
+    parameter: str, key: str, convert: Callable[..., torch.Tensor] = _same
+) -> WeightSource:
+    return WeightSource(f"character_encoder.{parameter}", _TOKEN_EMBEDDER, (key,), convert)
+
+
+def _transform(both: torch.Tensor) -> torch.Tensor:
+    """Their matrix stacks the transform and the gate."""
+    return both.chunk(2)[0]
+
+
+def _carry(both: torch.Tensor) -> torch.Tensor:
+    """Their gate is for the carried input; ours is for the transform."""
+    return -both.chunk(2)[1]
 
 
 def _in_our_order(gates: torch.Tensor) -> torch.Tensor:
@@ -323,8 +347,8 @@ def _in_our_order(gates: torch.Tensor) -> torch.Tensor:
     return torch.cat([i, g, f, o])
 
 
-def _kernel(of_input: torch.Tensor, of_state: torch.Tensor) -> torch.Tensor:
-    return torch.cat([_in_our_order(of_input).t(), _in_our_order(of_state).t()])
+def _kernel(input_weight: torch.Tensor, state_weight: torch.Tensor) -> torch.Tensor:
+    return torch.cat([_in_our_order(input_weight).t(), _in_our_order(state_weight).t()])
 
 
 def _bias(bias: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,10 @@ __all__ = ["BilmOptions", "DictionaryOptions"]
 
 # A file of options may be untrusted: one number would allocate any memory. The largest published
 # biLM has 2 layers of 4,096 cells, and 94 million weights.
-_MOST_LAYERS, _MOST_UNITS, _MOST_ENTRIES, _MOST_WEIGHTS = 64, 2**16, 2**27, 2**31
+_MOST_LAYERS = 64
+_MOST_UNITS = 2**16
+_MOST_ENTRIES = 2**27
+_MOST_WEIGHTS = 2**31
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,35 +110,27 @@ class BilmOptions:
 
     def _check_sizes(self) -> None:
         sizes = self.dictionaries or DictionaryOptions()
-        units = [
-            ("dim", self.cell_dim),
-            ("projection_dim", self.projection_dim),
-            ("word_dim", sizes.word_dim),
-        ]
-        units += [
-            ("embedding.dim", self.character_dim),
-            *(("filters", size) for pair in self.filters for size in pair),
-        ]
-        units.append(("max_characters_per_token", sizes.max_characters))
-        layers = [
-            ("n_layers", self.n_layers),
-            ("n_highway", self.n_highway),
-            ("filters", len(self.filters)),
-        ]
-        entries = [("n_characters", sizes.n_characters), ("n_words", sizes.n_words)]
-        for most, named in ((_MOST_UNITS, units), (_MOST_LAYERS, layers), (_MOST_ENTRIES, entries)):
-            for name, size in named:
-                if not isinstance(size, int) or not 0 <= size <= most:
-                    raise ValueError(
-                        f"expected a number from 0 to {most:,} as {name}, got {size!r:.60}"
-                    )
+        _check_size("dim", self.cell_dim, _MOST_UNITS)
+        _check_size("projection_dim", self.projection_dim, _MOST_UNITS)
+        _check_size("word_dim", sizes.word_dim, _MOST_UNITS)
+        _check_size("embedding.dim", self.character_dim, _MOST_UNITS)
+        for width, number in self.filters:
+            _check_size("filters", width, _MOST_UNITS)
+            _check_size("filters", number, _MOST_UNITS)
+        _check_size("max_characters_per_token", sizes.max_characters, _MOST_UNITS)
+        _check_size("n_layers", self.n_layers, _MOST_LAYERS)
+        _check_size("n_highway", self.n_highway, _MOST_LAYERS)
+        _check_size("filters", len(self.filters), _MOST_LAYERS)
+        _check_size("n_characters", sizes.n_characters, _MOST_ENTRIES)
+        _check_size("n_words", sizes.n_words, _MOST_ENTRIES)
         for name, clip in (("cell_clip", self.cell_clip), ("proj_clip", self.projection_clip)):
             if not isinstance(clip, int | float | None):
                 raise ValueError(f"expected a number as {name}, got {clip!r:.60}")
         n_lstm = 2 * self.n_layers * self.cell_dim * 9 * self.projection_dim
         n_encoder = self.n_filters * (2 * self.n_highway * self.n_filters + self.projection_dim)
         n_embedded = sizes.n_words * sizes.word_dim + sizes.n_characters * self.character_dim
-        if (n_weights := n_lstm + n_encoder + n_embedded) > _MOST_WEIGHTS:
+        n_weights = n_lstm + n_encoder + n_embedded
+        if n_weights > _MOST_WEIGHTS:
             raise ValueError(f"expected at most {_MOST_WEIGHTS:,} weights, got {n_weights:,}")
 
     @property
@@ -157,11 +152,9 @@ class BilmOptions:
         (`dropout`, `n_epochs`, ...) are ignored; missing keys have bilm-tf's defaults.
         """
         try:
-            lstm, cnn, dictionaries = (
-                options["lstm"],
-                options["char_cnn"],
-                options.get("dictionaries"),
-            )
+            lstm = options["lstm"]
+            cnn = options["char_cnn"]
+            dictionaries = options.get("dictionaries")
             sizes = cnn["n_characters"], cnn["max_characters_per_token"]
             # bilm-tf trains with 261 characters and adds the id 0 (no word) only for inference,
             # where its README requires 262. Both kinds of files exist and describe the same model.
@@ -232,3 +225,8 @@ class BilmOptions:
     def save(self, options_file: str | PathLike[str]) -> None:
         """Writes an `options.json` atomically."""
         write_json(Path(options_file), self.to_dict())
+
+
+def _check_size(name: str, size: object, most: int) -> None:
+    if not isinstance(size, int) or not 0 <= size <= most:
+        raise ValueError(f"expected a number from 0 to {most:,} as {name}, got {size!r:.60}")

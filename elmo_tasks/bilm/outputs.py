@@ -51,8 +51,8 @@ class BilmContexts:
     rows
         Shape `(n_predictions,)`: the index of the sentence in the batch, for both directions.
     layers, sentences
-        All layers, as in `BilmOutput`, but packed: each of shape `(2, n_packed_words,
-        projection_dim)`.
+        All layers, as in `BilmOutput`, but packed: each of shape
+        `(2, n_packed_words, projection_dim)`.
     """
 
     hidden: torch.Tensor

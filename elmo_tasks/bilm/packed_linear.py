@@ -103,7 +103,8 @@ def _by_onednn(weight: torch.Tensor, scale: torch.Tensor) -> _Int8Products:
     def multiply(inputs: torch.Tensor) -> torch.Tensor:
         # The conversion, which rounds down, is fast for signed integers.
         integers = (inputs + 64.5).to(torch.int8).view(torch.uint8)
-        return torch.ops.onednn.qlinear_pointwise(integers, *settings)  # type: ignore[no-any-return]
+        products: torch.Tensor = torch.ops.onednn.qlinear_pointwise(integers, *settings)
+        return products
 
     return multiply
 
@@ -135,24 +136,8 @@ def _is_usable(dtype: torch.dtype, int8_kernel: Any = None) -> bool:
             torch.inference_mode(False),
             torch.device("cpu"),
         ):
-            # Small integers: every type represents their products and sums exactly, and int8 nearly
-            # so.
-            shapes = ((37, 71), (5, 71), (5, 37))
-            weight, inputs, addend = (
-                torch.arange(n * m).remainder(3).sub(1).view(n, m).to(type_of_results(dtype))
-                for n, m in shapes
-            )
-            product = linear(inputs, weight)
-            if dtype == torch.int8:
-                layer = Int8Linear(weight, kernel=int8_kernel)
-                plain, added = layer(inputs), layer(inputs, addend)
-            else:
-                packed = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
-                plain, added = (_multiply(inputs, packed, None, other) for other in (None, addend))
-        if torch.allclose(plain, product, 0.0, 1e-4) and torch.allclose(
-            added, product + addend, 0.0, 1e-4
-        ):
-            return True
+            if _is_correct(dtype, int8_kernel):
+                return True
         reason = "wrong results"
     except (RuntimeError, AttributeError, TypeError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0]
@@ -163,23 +148,55 @@ def _is_usable(dtype: torch.dtype, int8_kernel: Any = None) -> bool:
     return False
 
 
+def _is_correct(dtype: torch.dtype, int8_kernel: Any) -> bool:
+    """
+    Whether a product has the right value, with and without an addend. Every type represents the
+    products and sums of small integers exactly, and int8 nearly so.
+    """
+    weight = _small_integers(37, 71, dtype)
+    inputs = _small_integers(5, 71, dtype)
+    addend = _small_integers(5, 37, dtype)
+    expected = linear(inputs, weight)
+    if dtype == torch.int8:
+        layer = Int8Linear(weight, kernel=int8_kernel)
+        product = layer(inputs)
+        sum_of_both = layer(inputs, addend)
+    else:
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight, _ROWS)
+        product = _multiply(inputs, packed, None, None)
+        sum_of_both = _multiply(inputs, packed, None, addend)
+    return torch.allclose(product, expected, 0.0, 1e-4) and torch.allclose(
+        sum_of_both, expected + addend, 0.0, 1e-4
+    )
+
+
+def _small_integers(n_rows: int, n_columns: int, dtype: torch.dtype) -> torch.Tensor:
+    integers = torch.arange(n_rows * n_columns).remainder(3).sub(1)
+    return integers.view(n_rows, n_columns).to(type_of_results(dtype))
+
+
 def cpu_instructions() -> str:
     """
     The best instructions for products on this CPU: `bf16`, `vnni`, `avx512` (each implies the
     next), `avx2`, ...
     """
     capability = torch.backends.cpu.get_cpu_capability().lower()
-    if capability == "avx512":
-        for name, test in (("bf16", "_is_avx512_bf16_supported"), ("vnni", "_is_vnni_supported")):
-            if getattr(torch.cpu, test, bool)():
-                return name
-    return capability
+    if capability != "avx512":
+        return capability
+    if _cpu_has("_is_avx512_bf16_supported"):
+        return "bf16"
+    return "vnni" if _cpu_has("_is_vnni_supported") else capability
+
+
+def _cpu_has(test: str) -> bool:
+    """The result of a private test of torch, which older releases lack."""
+    return hasattr(torch.cpu, test) and getattr(torch.cpu, test)()
 
 
 def kernel_name(device: str, precision: str) -> str:
     """
-    The library that computes products of this precision, or of the one that replaces it: `int8 by
-    fbgemm`.
+    The library that computes products of this precision, or of the one that replaces it:
+    `int8 by fbgemm`.
     """
     if device != "cpu":
         return f"{precision} by torch"
@@ -291,25 +308,24 @@ class StackedLinear:
             self._weights = weights.detach().to(dtype).contiguous().transpose(1, 2)
             self._biases = None if biases is None else biases.detach().to(dtype).unsqueeze(1)
         else:
-            each_bias = [None] * len(weights) if biases is None else biases
-            self._layers = [
-                packed_linear(weight, bias, dtype)
-                for weight, bias in zip(weights, each_bias, strict=True)
-            ]
+            for index, weight in enumerate(weights):
+                bias = None if biases is None else biases[index]
+                self._layers.append(packed_linear(weight, bias, dtype))
 
     def __call__(
         self, inputs: torch.Tensor, addends: torch.Tensor | Sequence[torch.Tensor] | None = None
     ) -> torch.Tensor | Sequence[torch.Tensor]:
         """
-        From inputs of shape `(n, n_rows, input_dim)` to `n` tensors of shape `(n_rows,
-        output_dim)`, stacked or not. Addends have the form of the result, which may replace them,
-        and are allowed only without biases.
+        From inputs of shape `(n, n_rows, input_dim)` to `n` tensors of shape
+        `(n_rows, output_dim)`, stacked or not. Addends have the form of the result, which may
+        replace them, and are allowed only without biases.
         """
         if self._layers:
-            each_addend = [None] * len(self._layers) if addends is None else addends
+            if addends is None:
+                return [layer(rows) for layer, rows in zip(self._layers, inputs, strict=True)]
             return [
                 layer(rows, addend)
-                for layer, rows, addend in zip(self._layers, inputs, each_addend, strict=True)
+                for layer, rows, addend in zip(self._layers, inputs, addends, strict=True)
             ]
         if isinstance(addends, torch.Tensor):
             # In place: otherwise, torch would first copy the addends to the result.

@@ -6,6 +6,7 @@ parameters have the same names, and tests compare its layers, its gradients and 
 training with this one.
 """
 
+import math
 from collections.abc import Sequence
 from os import PathLike
 
@@ -76,9 +77,9 @@ class Lstm(nn.Module):
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
         dim, cell_dim = options.projection_dim, options.cell_dim
-        clips = options.cell_clip, options.projection_clip
-        self.cell_clip, self.projection_clip = (
-            float("inf") if clip is None else clip for clip in clips
+        self.cell_clip = math.inf if options.cell_clip is None else options.cell_clip
+        self.projection_clip = (
+            math.inf if options.projection_clip is None else options.projection_clip
         )
         self.kernel = nn.Parameter(torch.zeros(2 * dim, 4 * cell_dim))
         self.bias = nn.Parameter(torch.zeros(4 * cell_dim))

@@ -17,6 +17,24 @@ Precision = Literal["float32", "bf16", "int8", "auto"]
 logger = logging.getLogger(__name__)
 
 
+# Tokens per second as multiples of float32's, with one sentence and in batches of 64, by
+# instructions and whether the biLM has the size of the paper: docs/internals/engine.md. Only
+# processors that were measured have numbers.
+_SPEEDS: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
+    ("bf16", False): {"bf16": (0.66, 1.55), "int8": (0.58, 1.62)},
+    ("bf16", True): {"bf16": (0.98, 2.62), "int8": (1.15, 2.60)},
+    ("vnni", False): {"bf16": (0.5, 0.5), "int8": (0.44, 1.6)},
+    ("vnni", True): {"bf16": (0.7, 0.5), "int8": (2.1, 2.7)},
+    ("avx512", False): {"bf16": (0.6, 0.5), "int8": (0.52, 1.3)},
+    ("avx512", True): {"bf16": (0.6, 0.5), "int8": (2.0, 1.3)},
+    ("avx2", False): {"bf16": (0.4, 0.2), "int8": (0.78, 1.3)},
+    ("avx2", True): {"bf16": (0.9, 0.2), "int8": (2.2, 1.7)},
+    # In batches of 2,048 and 16,384 words.
+    ("gpu", False): {"bf16": (0.97, 1.45)},
+    ("gpu", True): {"bf16": (1.87, 3.12)},
+}
+
+
 @cache
 def precision_on(device: torch.device, is_large: bool, precision: Precision) -> Precision:
     """
@@ -24,37 +42,13 @@ def precision_on(device: torch.device, is_large: bool, precision: Precision) -> 
     vectors in float32. If float32 is faster, one warning is logged. `is_large` distinguishes the
     size of the paper from the small one.
     """
-    # Tokens per second as multiples of float32's, with one sentence and in batches of 64:
-    # docs/internals/engine.md. Only processors that were measured have numbers; where one is
-    # missing, the small size's is used.
-    measured: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
-        ("bf16", False): {"bf16": (0.66, 1.55), "int8": (0.58, 1.62)},
-        ("bf16", True): {"bf16": (0.98, 2.62), "int8": (1.15, 2.60)},
-        ("vnni", False): {"bf16": (0.5, 0.5), "int8": (0.44, 1.6)},
-        ("vnni", True): {"bf16": (0.7, 0.5), "int8": (2.1, 2.7)},
-        ("avx512", False): {"bf16": (0.6, 0.5), "int8": (0.52, 1.3)},
-        ("avx512", True): {"bf16": (0.6, 0.5), "int8": (2.0, 1.3)},
-        ("avx2", False): {"bf16": (0.4, 0.2), "int8": (0.78, 1.3)},
-        ("avx2", True): {"bf16": (0.9, 0.2), "int8": (2.2, 1.7)},
-        # In batches of 2,048 and 16,384 words.
-        ("gpu", False): {"bf16": (0.97, 1.45)},
-        ("gpu", True): {"bf16": (1.87, 3.12)},
-    }
-    instructions = (
-        cpu_instructions()
-        if device.type == "cpu"
-        else "gpu"
-        if _is_fast_in_bf16(device)
-        else device.type
-    )
-    speeds = measured.get((instructions, is_large), {})
-    means: dict[Precision, float] = {
-        "float32": 1.0,
-        **{name: one * many for name, (one, many) in speeds.items()},
-    }
+    speeds = _SPEEDS.get((_instructions(device), is_large), {})
+    squared_means: dict[Precision, float] = {"float32": 1.0}
+    for name, (one_sentence, batches) in speeds.items():
+        squared_means[name] = one_sentence * batches
     if precision == "auto":
-        return max(means, key=means.__getitem__)
-    if means.get(precision, 1.0) < 1.0:
+        return max(squared_means, key=squared_means.__getitem__)
+    if squared_means.get(precision, 1.0) < 1.0:
         logger.warning(
             "%s is slower than float32 on this processor: use float32 or 'auto'", precision
         )
@@ -67,12 +61,18 @@ def precision_of_training(device: torch.device, is_large: bool) -> Literal["floa
     at the size of the paper. At the small size, an H200 trained 239,000 words per second in
     float32, and 150,000 in bf16.
     """
-    is_fast = (
-        cpu_instructions() == "bf16"
-        if device.type == "cpu"
-        else is_large and _is_fast_in_bf16(device)
-    )
+    if device.type == "cpu":
+        is_fast = cpu_instructions() == "bf16"
+    else:
+        is_fast = is_large and _is_fast_in_bf16(device)
     return "bf16" if is_fast else "float32"
+
+
+def _instructions(device: torch.device) -> str:
+    """A key of `_SPEEDS`, or the type of a device that was not measured."""
+    if device.type == "cpu":
+        return cpu_instructions()
+    return "gpu" if _is_fast_in_bf16(device) else device.type
 
 
 def _is_fast_in_bf16(device: torch.device) -> bool:

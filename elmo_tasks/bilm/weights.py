@@ -112,29 +112,33 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
             )
             yield WeightName(f"{group}/b_{gate}", (n_filters,), f"{ours}.bias")
     # bilm-tf projects only where the widths differ.
-    plain, zero = (
-        (np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32))
-        if n_filters == dim
-        else (None, None)
-    )
+    no_projection = np.eye(dim, dtype=np.float32)
+    no_bias = np.zeros(dim, dtype=np.float32)
     yield WeightName(
         "CNN_proj/W_proj",
         (word_dim + n_filters, dim),
         f"{encoder}.projection.weight",
-        TRANSPOSED,
-        plain,
+        layout=TRANSPOSED,
+        omitted=no_projection if n_filters == dim else None,
     )
-    yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias", SAME, zero)
-    plain = np.eye(dim, dtype=np.float32) if cell_dim == dim else None
+    yield WeightName(
+        "CNN_proj/b_proj",
+        (dim,),
+        f"{encoder}.projection.bias",
+        omitted=no_bias if n_filters == dim else None,
+    )
     for number, direction in enumerate(("forward", "backward")):
         for i in range(options.n_layers):
-            group, ours = (
-                f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell",
-                f"{direction}_layers.{i}",
-            )
+            group = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell"
+            ours = f"{direction}_layers.{i}"
             yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell_dim), f"{ours}.kernel")
             yield WeightName(f"{group}/B", (4 * cell_dim,), f"{ours}.bias")
-            yield WeightName(f"{group}/W_P_0", (cell_dim, dim), f"{ours}.projection", SAME, plain)
+            yield WeightName(
+                f"{group}/W_P_0",
+                (cell_dim, dim),
+                f"{ours}.projection",
+                omitted=no_projection if cell_dim == dim else None,
+            )
 
 
 def dictionary_names(options: BilmOptions) -> dict[str, str]:
@@ -143,16 +147,12 @@ def dictionary_names(options: BilmOptions) -> dict[str, str]:
     bytes, in the order of their rows, separated by line feeds.
     """
     dictionaries = options.dictionaries
-    kinds = (
-        {}
-        if dictionaries is None
-        else {"characters": dictionaries.n_characters, "words": dictionaries.n_words}
-    )
-    return {
-        f"dictionaries/{kind}": f"character_encoder.{kind}._extra_state"
-        for kind, size in kinds.items()
-        if size
-    }
+    names = {}
+    if dictionaries is not None and dictionaries.n_characters:
+        names["dictionaries/characters"] = "character_encoder.characters._extra_state"
+    if dictionaries is not None and dictionaries.n_words:
+        names["dictionaries/words"] = "character_encoder.words._extra_state"
+    return names
 
 
 def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
@@ -175,9 +175,10 @@ def read_arrays(
     try:
         if os.fspath(path).endswith(_SAFETENSORS):
             with safe_open(path, framework="numpy") as file:
-                return {
-                    key: file.get_tensor(key) for key in file.keys() if key.startswith(prefixes)
-                }  # noqa: SIM118
+                for key in file.keys():  # noqa: SIM118
+                    if key.startswith(prefixes):
+                        arrays[key] = file.get_tensor(key)
+            return arrays
 
         def keep(key: str, node: object) -> None:
             # Skips datasets that would read any local file they name.
@@ -205,8 +206,11 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     """
     # The file may also hold a softmax, which can be larger than the biLM.
     arrays = read_arrays(weight_file, _OF_BILM)
-    names, dictionaries = list(weight_names(options)), dictionary_names(options)
-    arrays = {**{name.key: name.omitted for name in names if name.omitted is not None}, **arrays}
+    names = list(weight_names(options))
+    dictionaries = dictionary_names(options)
+    for name in names:
+        if name.omitted is not None:
+            arrays.setdefault(name.key, name.omitted)
     expected = {name.key for name in names} | set(dictionaries)
     if set(arrays) != expected:
         key = min(expected ^ set(arrays))
@@ -215,9 +219,9 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
             f"'{key}' is {problem} the weights of a biLM with these options: {weight_file}"
         )
     state = {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
-    return state | {
-        state_name: torch.from_numpy(arrays[key]) for key, state_name in dictionaries.items()
-    }
+    for key, state_name in dictionaries.items():
+        state[state_name] = torch.from_numpy(arrays[key])
+    return state
 
 
 def read_softmax(
@@ -231,7 +235,8 @@ def read_softmax(
     arrays = read_arrays(weight_file, ("softmax/",))
     if not arrays:
         return None
-    names = list(softmax_names(max(array.shape[0] for array in arrays.values()), options))
+    n_words = max(array.shape[0] for array in arrays.values())
+    names = list(softmax_names(n_words, options))
     if set(arrays) != {name.key for name in names}:
         raise ValueError(
             f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}"
@@ -240,17 +245,14 @@ def read_softmax(
 
 
 def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str]) -> torch.Tensor:
-    with_spare_row = name.layout is CHARACTERS and array.shape == (
-        name.shape[0] + 1,
-        *name.shape[1:],
-    )
-    if array.shape != name.shape and not with_spare_row:
+    n_rows, *row_shape = name.shape
+    is_with_spare_row = name.layout is CHARACTERS and array.shape == (n_rows + 1, *row_shape)
+    if array.shape != name.shape and not is_with_spare_row:
         raise ValueError(
             f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}"
         )
-    return torch.from_numpy(
-        np.ascontiguousarray(name.layout.from_file(array.astype(np.float32, copy=False)))
-    )
+    parameter = name.layout.from_file(array.astype(np.float32, copy=False))
+    return torch.from_numpy(np.ascontiguousarray(parameter))
 
 
 def write_weights(
@@ -267,14 +269,11 @@ def write_weights(
     as HDF5 with this compression. See `Bilm.save`.
     """
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
-    arrays |= {
-        key: state[state_name].numpy() for key, state_name in dictionary_names(options).items()
-    }
+    for key, state_name in dictionary_names(options).items():
+        arrays[key] = state[state_name].numpy()
     if softmax is not None:
-        arrays |= {
-            name.key: _array(softmax, name, dtype)
-            for name in softmax_names(len(softmax["bias"]), options)
-        }
+        for name in softmax_names(len(softmax["bias"]), options):
+            arrays[name.key] = _array(softmax, name, dtype)
     if os.fspath(weight_file).endswith(_SAFETENSORS):
         content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
     else:

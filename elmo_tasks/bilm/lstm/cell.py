@@ -59,8 +59,8 @@ class Cell(ABC):
     @abstractmethod
     def forward(self, before: torch.Tensor, gates: Any, values: Any) -> None:
         """
-        Fills `values` from the memory before the step and the gates, of shape `(n_directions,
-        n_rows, dim)` each.
+        Fills `values` from the memory before the step and the gates, of shape
+        `(n_directions, n_rows, dim)` each.
         """
 
     @abstractmethod

@@ -151,8 +151,8 @@ class SentenceLstms:
 
 def _unscaled(input_side: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
     """
-    Products for `LstmCell` in the order and the scale of the parameters: `(n_words, n_lstms, 4,
-    cell_dim)`.
+    Products for `LstmCell` in the order and the scale of the parameters:
+    `(n_words, n_lstms, 4, cell_dim)`.
     """
     # Shape: (n_words, n_lstms, 4 * cell_dim)
     products = torch.stack(list(input_side), 1)

@@ -232,13 +232,13 @@ class _BackwardPass:
         slow in loops.
         """
         sizes = span.sizes
-        gates = self._saved.gates[:, span.rows].split(sizes, 1)
-        memory = self._saved.memory[:, span.rows].split(sizes, 1)
-        output = self._outputs[:, span.rows].split(sizes, 1)
-        d_output = self._d_outputs[:, span.rows].split(sizes, 1)
-        d_input = self.d_inputs[:, span.rows].split(sizes, 1)
-        d_products = self._d_products[:, : span.n_rows].split(sizes, 1)
-        hidden = self._hidden[:, : span.n_rows].split(sizes, 1)
+        gates = torch.split(self._saved.gates[:, span.rows], sizes, 1)
+        memory = torch.split(self._saved.memory[:, span.rows], sizes, 1)
+        output = torch.split(self._outputs[:, span.rows], sizes, 1)
+        d_output = torch.split(self._d_outputs[:, span.rows], sizes, 1)
+        d_input = torch.split(self.d_inputs[:, span.rows], sizes, 1)
+        d_products = torch.split(self._d_products[:, : span.n_rows], sizes, 1)
+        hidden = torch.split(self._hidden[:, : span.n_rows], sizes, 1)
         for index in reversed(range(len(sizes))):
             number = span.steps.start + index
             yield _StepTensors(

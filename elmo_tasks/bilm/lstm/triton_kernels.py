@@ -17,8 +17,10 @@ __all__ = ["backward", "forward"]
 
 @triton.jit
 def forward(
-    products, memory, hidden, gates, memories, of_products, of_memory, of_hidden, of_gates, of_memories,
-    bound, cell_dim: tl.constexpr, is_clipped: tl.constexpr, is_kept: tl.constexpr, block: tl.constexpr,
+    products, memory, hidden, gates, memories,
+    of_products, of_memory, of_hidden, of_gates, of_memories,
+    bound, cell_dim: tl.constexpr, is_clipped: tl.constexpr, is_kept: tl.constexpr,
+    block: tl.constexpr,
 ):  # fmt: skip
     """Updates `memory`, fills `hidden`, and if `is_kept` also `gates` and `memories`."""
     row, lstm = tl.program_id(0), tl.program_id(1)

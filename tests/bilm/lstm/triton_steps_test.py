@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from elmo_tasks.bilm.lstm import triton_steps
+from elmo_tasks.bilm.lstm.torch_steps import SavedSteps, StepGradient, TorchSteps
 from elmo_tasks.bilm.lstm.triton_steps import TritonSteps, has_triton_steps
 from elmo_tasks.bilm.packed_linear import IS_GPU
-from elmo_tasks.bilm.lstm.torch_steps import SavedSteps, StepGradient, TorchSteps
 from tests.bilm.helpers import plain_layers, plain_of, random_bilm
 from tests.devices import DEVICES
 
@@ -74,12 +74,17 @@ class TestTritonSteps:
         bilm = random_bilm().requires_grad_()
         plain = plain_of(bilm).double()
         bilm, results = bilm.to(device), []
-        for module, layers in ((bilm, bilm(SENTENCES).layers), (plain, plain_layers(plain, SENTENCES))):
+        for module, layers in (
+            (bilm, bilm(SENTENCES).layers),
+            (plain, plain_layers(plain, SENTENCES)),
+        ):
             sum(layer.square().sum() for layer in layers).backward()
             results.append([*layers, *(parameter.grad for parameter in module.parameters())])
         with torch.no_grad():
             frozen = bilm(SENTENCES).layers
-        for ours, theirs in zip(results[0] + [*frozen], results[1] + results[1][: len(frozen)], strict=True):
+        for ours, theirs in zip(
+            results[0] + [*frozen], results[1] + results[1][: len(frozen)], strict=True
+        ):
             assert (ours.cpu() - theirs).norm() <= 1e-4 * theirs.norm()
 
 
