@@ -11,7 +11,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of
-from elmo_tasks.modules.labels import best_tags, crf_scores, tag_probabilities
+from elmo_tasks.modules.decoding import best_tags, crf_scores, tag_probabilities
 from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["NerTagger"]
@@ -61,7 +61,7 @@ class NerTagger(ElmoModel):
             hidden = encoder(self.dropout(hidden), mask)
         # Shape: (batch_size, timesteps, n_tags)
         logits = self.tag_projection(self.with_elmo(hidden, tokens))
-        tag_ids = best_tags(logits, mask, *crf_scores(self.crf))
+        tag_ids = best_tags(logits, mask, crf_scores(self.crf))
         output: dict[str, Any] = {"logits": logits, "mask": mask, "tag_ids": tag_ids}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]

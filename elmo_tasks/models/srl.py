@@ -10,7 +10,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SrlF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, without_repetitions
-from elmo_tasks.modules.labels import best_tags, bio_scores
+from elmo_tasks.modules.decoding import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["SemanticRoleLabeler"]
@@ -74,7 +74,7 @@ class SemanticRoleLabeler(ElmoModel):
             loss = torch.nn.functional.cross_entropy(logits[mask], tags[mask], reduction="sum")
             output["loss"] = loss / mask.sum()
         if not self.training:
-            output["tag_ids"] = best_tags(logits, mask, *self._rules)
+            output["tag_ids"] = best_tags(logits, mask, self._rules)
             if tags is not None:
                 self._srl_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, ids_of_words(tags, mask)))
         return output
