@@ -9,7 +9,7 @@ from tests.paths import CHECKOUT
 
 # Modules for users of an optional library; other modules import such a library only when they use it.
 FOR_A_LIBRARY = {
-    "elmo_tasks.bilm.kernels.triton_cell",
+    "elmo_tasks.bilm.lstm.triton_kernels",
     "elmo_tasks.vectors.sklearn_vectorizer",
 }
 OPTIONAL = {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray", "scipy", "nltk"}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.kernels.precision import Precision
+from elmo_tasks.bilm.precision import Precision
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList, warn_of_unknown
 from elmo_tasks.bilm.weights import read_softmax

@@ -1,7 +1,7 @@
 """The character encoder, which computes a word's context-insensitive vector from its characters."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
 from elmo_tasks.bilm.frozen_value import FrozenValue
-from elmo_tasks.bilm.kernels.packed_linear import IS_GPU, packed_linear, type_of_results
 from elmo_tasks.bilm.options import BilmOptions
+from elmo_tasks.bilm.packed_linear import IS_GPU, packed_linear, type_of_results
 from elmo_tasks.bilm.packing import on_device
 
 __all__ = ["CharacterEncoder", "distinct_rows"]
@@ -29,8 +29,8 @@ _LinearLayers = dict[nn.Module, _Linear]
 
 class Highway(nn.Module):
     """
-    The weights of one highway layer (Srivastava et al. 2015): `y = g * relu(W x + b) + (1 - g) * x` with
-    `g = sigmoid(V x + c)`.
+    The weights of one highway layer (Srivastava et al. 2015): `y = g * relu(W x + b) + (1 - g) * x`
+    with `g = sigmoid(V x + c)`.
     """
 
     def __init__(self, dim: int) -> None:
@@ -48,8 +48,9 @@ class Highway(nn.Module):
 
 class CharacterEncoder(nn.Module):
     """
-    The biLM's character CNN (section 3.4 of the paper): filters of several widths over the embedded characters, the
-    maximum of each filter over the word, highway layers, and a linear projection to the LSTMs' input.
+    The biLM's character CNN (section 3.4 of the paper): filters of several widths over the embedded
+    characters, the maximum of each filter over the word, highway layers, and a linear projection to
+    the LSTMs' input.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -85,7 +86,9 @@ class CharacterEncoder(nn.Module):
             if self._activation is torch.relu:
                 nn.init.uniform_(convolution.weight, -0.05, 0.05)
             else:
-                nn.init.normal_(convolution.weight, std=math.sqrt(1 / convolution.weight[0].numel()))
+                nn.init.normal_(
+                    convolution.weight, std=math.sqrt(1 / convolution.weight[0].numel())
+                )
             assert convolution.bias is not None
             nn.init.zeros_(convolution.bias)
         for highway in self.highways:
@@ -94,13 +97,17 @@ class CharacterEncoder(nn.Module):
         nn.init.normal_(self.projection.weight, std=math.sqrt(1 / self.projection.in_features))
         nn.init.zeros_(self.projection.bias)
 
-    def encode(self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    def encode(
+        self, words: torch.Tensor, numbers: torch.Tensor, dtype: torch.dtype
+    ) -> torch.Tensor:
         """
         The vectors of words, of shape `(n_words, width)`, in the order of their `numbers`: shape
         `(len(numbers), projection_dim)`. The ids may be on the CPU.
         """
         if not len(words):
-            return self.projection.weight.new_zeros(0, self.projection.out_features, dtype=type_of_results(dtype))
+            return self.projection.weight.new_zeros(
+                0, self.projection.out_features, dtype=type_of_results(dtype)
+            )
         # Shape: (n_words, 50)
         is_used = (words != PADDING_ID) & (words != 0)
         return self._encode_by_length(words, is_used, numbers, dtype)
@@ -114,22 +121,32 @@ class CharacterEncoder(nn.Module):
         others: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """
-        As `encode`, from ids that are padding unless `is_used`. Skips columns of padding. The projection reads
-        `others`, of shape `(n_words, n_others)`, before the filters.
+        As `encode`, from ids that are padding unless `is_used`. Skips columns of padding. The
+        projection reads `others`, of shape `(n_words, n_others)`, before the filters.
         """
-        linear_layers, device = self._linear_layers(dtype), self.projection.weight.device
+        linear_layers = self._linear_layers(dtype)
+        device = self.projection.weight.device
         n_at_once = _WORDS_AT_ONCE.get(device.type, 4096)
         # Shape: (n_words,)
         lengths = (is_used * torch.arange(1, words.size(1) + 1, device=words.device)).amax(-1)
         lengths, order = lengths.sort()
-        in_order = lengths.tolist()
-        ids = torch.split(on_device(words[order], device), n_at_once)
-        before = [None] * len(ids) if others is None else torch.split(others[order.to(device)], n_at_once)
+        # From the shortest to the longest.
+        chunk_ends = [*range(n_at_once, len(words), n_at_once), len(words)]
+        lengths_in_order = lengths.tolist()
+        longest_words = [lengths_in_order[end - 1] for end in chunk_ends]
+        chunks = torch.split(on_device(words[order], device), n_at_once)
+        others_of_chunks: Sequence[torch.Tensor | None] = [None] * len(chunks)
+        if others is not None:
+            others_of_chunks = torch.split(others[order.to(device)], n_at_once)
         vectors = [
-            self._encode(part, in_order[min(n_at_once * (index + 1), len(in_order)) - 1], linear_layers, dtype, other)
-            for index, (part, other) in enumerate(zip(ids, before, strict=True))
+            self._encode(chunk, longest, linear_layers, dtype, others_of_chunk)
+            for chunk, longest, others_of_chunk in zip(
+                chunks, longest_words, others_of_chunks, strict=True
+            )
         ]
-        return torch.cat(vectors)[on_device(order.argsort()[numbers], device)]
+        # Shape: (len(numbers),)
+        rows = order.argsort()[numbers]
+        return torch.cat(vectors)[on_device(rows, device)]
 
     def _encode(
         self,
@@ -139,13 +156,19 @@ class CharacterEncoder(nn.Module):
         dtype: torch.dtype,
         others: torch.Tensor | None,
     ) -> torch.Tensor:
-        """Shape `(n_words, width)`, with padding after `longest` columns, to `(n_words, projection_dim)`."""
+        """
+        Shape `(n_words, width)`, with padding after `longest` columns, to
+        `(n_words, projection_dim)`.
+        """
         assert self.embedding is not None
         pooled = []
         # Once for all filters. Shape: (n_words, n_columns, character_dim)
-        characters = self.embedding(words[:, : longest + max(self._widths)]).to(type_of_results(dtype))
+        characters = self.embedding(words[:, : longest + max(self._widths)]).to(
+            type_of_results(dtype)
+        )
         for width, convolution in zip(self._widths, self.convolutions, strict=True):
-            # The maximum includes one window of only padding; further ones would have the same value.
+            # The maximum includes one window of only padding; further ones would have the same
+            # value.
             # Shape: (n_words, n_windows, character_dim, width)
             windows = characters[:, : longest + width].unfold(1, width, 1)
             # A matrix product is several times as fast as a convolution here.
@@ -156,65 +179,89 @@ class CharacterEncoder(nn.Module):
         # Shape: (n_words, n_filters)
         hidden = self._activation(torch.cat(pooled, -1))
         for highway in self.highways:
-            transform, carry = (linear_layers[module] for module in highway.children())
-            hidden = torch.lerp(hidden, torch.relu(transform(hidden)), torch.sigmoid(carry(hidden)))
+            assert isinstance(highway, Highway)
+            transformed = torch.relu(linear_layers[highway.transform](hidden))
+            gate = torch.sigmoid(linear_layers[highway.carry](hidden))
+            hidden = torch.lerp(hidden, transformed, gate)
+        if others is not None:
+            hidden = torch.cat([others, hidden], -1)
         # Shape: (n_words, projection_dim)
-        return linear_layers[self.projection](hidden if others is None else torch.cat([others, hidden], -1))
+        return linear_layers[self.projection](hidden)
 
     def _linear_layers(self, dtype: torch.dtype) -> _LinearLayers:
         parameters = list(self.parameters())
-
-        def layers() -> tuple[list[Any], list[torch.Tensor], list[torch.Tensor]]:
-            modules: list[Any] = [module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)]
-            return modules, [module.weight.flatten(1) for module in modules], [module.bias for module in modules]
-
         if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in parameters):
             self._packed.forget()
-            modules, weights, biases = layers()
-            converted = _converted([*weights, *biases], dtype)
-            pairs = zip(converted[: len(modules)], converted[len(modules) :], strict=True)
-            linears = [partial(linear, weight=weight, bias=bias) for weight, bias in pairs]
-            return dict(zip(modules, linears, strict=True))
+            return self._trained_layers(dtype)
+        return self._packed(parameters, dtype, lambda: self._packed_layers(dtype))
 
-        def packed() -> _LinearLayers:
-            modules, weights, biases = layers()
-            return dict(zip(modules, map(partial(packed_linear, dtype=dtype), weights, biases), strict=True))
+    def _trained_layers(self, dtype: torch.dtype) -> _LinearLayers:
+        modules = self._linear_modules()
+        weights = [module.weight.flatten(1) for module in modules]
+        biases = [module.bias for module in modules]
+        converted = _converted([*weights, *biases], dtype)
+        layers: _LinearLayers = {}
+        for index, module in enumerate(modules):
+            bias = converted[len(modules) + index]
+            layers[module] = partial(linear, weight=converted[index], bias=bias)
+        return layers
 
-        return self._packed(parameters, dtype, packed)
+    def _packed_layers(self, dtype: torch.dtype) -> _LinearLayers:
+        return {
+            module: packed_linear(module.weight.flatten(1), module.bias, dtype=dtype)
+            for module in self._linear_modules()
+        }
+
+    def _linear_modules(self) -> list[Any]:
+        return [module for module in self.modules() if isinstance(module, nn.Conv1d | nn.Linear)]
 
 
 def _converted(tensors: list[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
-    """The tensors in a type, all converted at once: on a GPU, each conversion takes the time of a kernel."""
+    """
+    The tensors in a type, all converted at once: on a GPU, each conversion takes the time of a
+    kernel.
+    """
     if all(tensor.dtype == dtype for tensor in tensors):
         return tensors
     together = torch.cat([tensor.flatten() for tensor in tensors]).to(dtype)
-    parts = torch.split(together, [tensor.numel() for tensor in tensors])
-    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+    sizes = [tensor.numel() for tensor in tensors]
+    flat_tensors = torch.split(together, sizes)
+    return [flat.view(tensor.shape) for flat, tensor in zip(flat_tensors, tensors, strict=True)]
 
 
 def distinct_rows(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The distinct rows of an int64 matrix, of shape `(n_distinct, n_columns)`, and for each row of the matrix its index
-    among them, of shape `(n_rows,)`.
+    The distinct rows of an int64 matrix, of shape `(n_distinct, n_columns)`, and for each row of
+    the matrix its index among them, of shape `(n_rows,)`.
     """
     if not ids.numel():
         # All rows without columns are equal.
         return ids[:1], torch.zeros(len(ids), dtype=torch.long, device=ids.device)
     if IS_GPU.get(ids.device.type):
-        # Hashes are sorted several times as fast as rows. Should two rows have the same hash, the rows are sorted.
-        generator = torch.Generator(ids.device).manual_seed(0)
-        factors = torch.randint(-(2**62), 2**62, ids.shape[1:], generator=generator, device=ids.device)
-        hashes, positions = torch.unique((ids * factors).sum(-1), return_inverse=True)
-        # Shape: (n_distinct,)
-        some = torch.empty_like(hashes).scatter_(0, positions, torch.arange(len(ids), device=ids.device))
-        if torch.equal(ids[some[positions]], ids):
-            return ids[some], positions
-        distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
-        return distinct, positions
-    # Ten times as fast as torch.unique: each row is compared as one value, which is faster with fewer bytes.
+        return _distinct_rows_on_gpu(ids)
+    # Ten times as fast as torch.unique: each row is compared as one value, which is faster with
+    # fewer bytes.
     rows = ids.numpy()
     if rows.min() >= -(2**15) and rows.max() < 2**15:
         rows = rows.astype(np.int16)
-    rows = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}").ravel()
-    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-    return ids[torch.from_numpy(first)], torch.from_numpy(inverse)
+    bytes_of_row = rows.itemsize * rows.shape[1]
+    values = np.ascontiguousarray(rows).view(f"V{bytes_of_row}").ravel()
+    _, indices, positions = np.unique(values, return_index=True, return_inverse=True)
+    return ids[torch.from_numpy(indices)], torch.from_numpy(positions)
+
+
+def _distinct_rows_on_gpu(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """
+    Hashes are sorted several times as fast as rows. Should two rows have the same hash, the rows
+    are sorted.
+    """
+    generator = torch.Generator(ids.device).manual_seed(0)
+    factors = torch.randint(-(2**62), 2**62, ids.shape[1:], generator=generator, device=ids.device)
+    hashes, positions = torch.unique((ids * factors).sum(-1), return_inverse=True)
+    # The index of a row with each hash. Shape: (n_distinct,)
+    indices = torch.empty_like(hashes)
+    indices.scatter_(0, positions, torch.arange(len(ids), device=ids.device))
+    if torch.equal(ids[indices[positions]], ids):
+        return ids[indices], positions
+    distinct, positions = torch.unique(ids, dim=0, return_inverse=True)
+    return distinct, positions

@@ -1,6 +1,6 @@
 """
-The layers of sentences, which a frozen biLM computes once and which are read later: by other runs from one SQLite file
-(`LayerCache`), by the other models of a process from memory (`LayerMemory`).
+The layers of sentences, which a frozen biLM computes once and which are read later: by other runs
+from one SQLite file (`LayerCache`), by the other models of a process from memory (`LayerMemory`).
 
 `CachedBilm` computes only the sentences that are not in such a store.
 """
@@ -31,45 +31,56 @@ __all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore", "shared_bilm
 
 logger = logging.getLogger(__name__)
 
-# Raised when the code computes other layers for the same words and weights, or stores them in other bytes.
+# Raised when the code computes other layers for the same words and weights, or stores them in other
+# bytes.
 _FORMAT = 1
 
 _USED_BYTES = """
     SELECT (page_count - freelist_count) * page_size
     FROM pragma_page_count, pragma_freelist_count, pragma_page_size
 """
-_DELETE_OLDEST = "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers ORDER BY rowid LIMIT 100)"
+_DELETE_OLDEST = (
+    "DELETE FROM layers WHERE rowid IN (SELECT rowid FROM layers ORDER BY rowid LIMIT 100)"
+)
 
 
 class LayerStore(ABC):
-    """The layers of sentences by keys, which depend on everything that the layers depend on. Threads may share it."""
+    """
+    The layers of sentences by keys, which depend on everything that the layers depend on. Threads
+    may share it.
+    """
 
     dtype: np.dtype
 
     @abstractmethod
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
         """
-        Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its target, and returns
-        which sentences were found. Targets have the type of the store: torch converts a whole batch of float16 much
-        faster later.
+        Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its
+        target, and returns which sentences are stored. Targets have the type of the store: torch
+        converts a whole batch of float16 much faster later.
         """
 
     @abstractmethod
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
-        """Stores the layers of sentences, which nobody may change then; the shapes and the type are as in `read`."""
+        """
+        Stores the layers of sentences, which nobody may change then; the shapes and the type are as
+        in `read`.
+        """
 
 
 class LayerCache(LayerStore):
     """
-    Stores layers in a file, which processes and threads may share. Values have no checksums. If SQLite fails (disk
-    full, read-only, damaged file, a lock held for 20 seconds), the cache logs one warning and turns itself off.
+    Stores layers in a file, which processes and threads may share. Values have no checksums. If
+    SQLite fails (disk full, read-only, damaged file, a lock held for 20 seconds), the cache logs
+    one warning and turns itself off.
 
     # Parameters
 
     folder
         A folder on a local disk, created on first use if its parent exists.
     dtype
-        `float32` returns the stored bits; `float16` takes half the space and rounds to three digits.
+        `float32` returns the stored bits; `float16` takes half the space and rounds to three
+        digits.
     max_bytes
         The largest size of the layers, by default 20 GB; the oldest are deleted to stay below it.
     """
@@ -85,7 +96,8 @@ class LayerCache(LayerStore):
         self.dtype = np.dtype(dtype)
         self._max_bytes = max_bytes or 20 * 10**9
         self._is_off = False
-        # An SQLite connection belongs to one thread of one process: a pickled or forked copy opens its own.
+        # An SQLite connection belongs to one thread of one process: a pickled or forked copy opens
+        # its own.
         self._of_thread = threading.local()
 
     def __getstate__(self) -> dict[str, object]:
@@ -95,19 +107,19 @@ class LayerCache(LayerStore):
         self.__dict__.update(state, _of_thread=threading.local())
 
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
-        found = [False] * len(keys)
+        is_stored = [False] * len(keys)
         if self._is_off:
-            return found
+            return is_stored
         query = "SELECT value FROM layers WHERE key = ?"
         try:
             database = self._database()
             for row, (key, target) in enumerate(zip(keys, targets, strict=True)):
                 if stored := database.execute(query, (self._key(key),)).fetchone():
                     target[...] = np.frombuffer(stored[0], self.dtype).reshape(target.shape)
-                    found[row] = True
+                    is_stored[row] = True
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
-        return found
+        return is_stored
 
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
         if self._is_off:
@@ -119,7 +131,9 @@ class LayerCache(LayerStore):
                 while database.execute(_USED_BYTES).fetchone()[0] + n_bytes > self._max_bytes:
                     if not database.execute(_DELETE_OLDEST).rowcount:
                         break
-                database.executemany("INSERT OR REPLACE INTO layers (key, value) VALUES (?, ?)", rows)
+                database.executemany(
+                    "INSERT OR REPLACE INTO layers (key, value) VALUES (?, ?)", rows
+                )
         except (sqlite3.Error, OSError) as error:
             self._turn_off(error)
 
@@ -132,8 +146,11 @@ class LayerCache(LayerStore):
         if connection is None or process != os.getpid():
             self.folder.mkdir(mode=0o700, exist_ok=True)
             # A garbage collection in another thread may close it.
-            connection = sqlite3.connect(self.folder / "layers.sqlite", timeout=20.0, check_same_thread=False)
-            # A sentence takes about 50 kB with the small biLM, so pages larger than the default are faster.
+            connection = sqlite3.connect(
+                self.folder / "layers.sqlite", timeout=20.0, check_same_thread=False
+            )
+            # A sentence takes about 50 kB with the small biLM, so pages larger than the default are
+            # faster.
             connection.execute("PRAGMA page_size = 16384")
             connection.execute("PRAGMA journal_mode = WAL")
             # If the machine crashes, the last layers may be lost, but the others are not damaged.
@@ -144,7 +161,9 @@ class LayerCache(LayerStore):
 
     def _turn_off(self, error: Exception) -> None:
         self._is_off = True
-        logger.warning("the layer cache %s is off for the rest of this process: %s", self.folder, error)
+        logger.warning(
+            "the layer cache %s is off for the rest of this process: %s", self.folder, error
+        )
 
 
 class LayerMemory(LayerStore):
@@ -156,7 +175,7 @@ class LayerMemory(LayerStore):
         self._arrays: Recent[np.ndarray] = Recent(max_bytes, keeps_first=keeps_first)
 
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
-        arrays = list(map(self._arrays.get, keys))
+        arrays = [self._arrays.get(key) for key in keys]
         for array, target in zip(arrays, targets, strict=True):
             if array is not None:
                 target[...] = array
@@ -170,11 +189,12 @@ class LayerMemory(LayerStore):
 
 class CachedBilm:
     """
-    A frozen biLM with a store of layers. Sentences that are not in the store are computed as one smaller batch, and
-    sentences that a batch has several times only once.
+    A frozen biLM with a store of layers. Sentences that are not in the store are computed as one
+    smaller batch, and sentences that a batch has several times only once.
 
-    The store is bypassed if a parameter requires a gradient, and for float64, which the store would round. Weights may
-    be loaded or changed in place at any time; `WeightsState` names the changes that are not detected.
+    The store is bypassed if a parameter requires a gradient, and for float64, which the store would
+    round. Weights may be loaded or changed in place at any time; `WeightsState` names the changes
+    that are not detected.
     """
 
     def __init__(self, bilm: Bilm, store: LayerStore) -> None:
@@ -184,10 +204,11 @@ class CachedBilm:
 
     def __call__(self, inputs: torch.Tensor | Sequence[Sequence[str]]) -> BilmOutput:
         """
-        Same as `Bilm.forward`. A stored sentence keeps the layers from the batch in which it was first computed; in a
-        batch of a different size, they could differ by about 1e-6.
+        Same as `Bilm.forward`. A stored sentence keeps the layers from the batch in which it was
+        first computed; in a batch of a different size, they could differ by about 1e-6.
         """
-        bilm, weights = self.bilm, list(self.bilm.parameters())
+        bilm = self.bilm
+        weights = list(bilm.parameters())
         character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
         if weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
             # Training may change weights in ways that `WeightsState` does not detect.
@@ -198,24 +219,23 @@ class CachedBilm:
         mask = torch.from_numpy(mask_of(ids, bilm.word_rows))
         lengths = mask.sum(-1).tolist()
         model = self.model_digest()
-        keys = [_key(model, row[:n_words]) for row, n_words in zip(ids.numpy(), lengths, strict=True)]
+        keys = [
+            _key(model, row[:n_words]) for row, n_words in zip(ids.numpy(), lengths, strict=True)
+        ]
         # Shape: (n_layers, batch_size, timesteps, dim)
         layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), self.store.dtype)
-        # Shape of each: (n_layers, n_words, dim)
+        # Shape: (n_layers, n_words, dim) each
         targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
-        found = self.store.read(keys, targets)
-        # The first row of each sentence that is not found.
+        is_stored = self.store.read(keys, targets)
+        # The first row of each sentence that is not stored.
         missing: dict[bytes, int] = {}
-        for row, (key, is_found) in enumerate(zip(keys, found, strict=True)):
-            if not is_found:
+        for row, key in enumerate(keys):
+            if not is_stored[row]:
                 missing.setdefault(key, row)
         if len(missing) == len(keys) and self.store.dtype == np.float32:
             # The usual case for new texts, without further copies.
             output: BilmOutput = bilm(character_ids)
-            # Shape of each: (batch_size, timesteps, dim)
-            of_layers = [layer.float().cpu().numpy() for layer in output.layers]
-            rows_of = ([layer[row, :n_words] for layer in of_layers] for row, n_words in enumerate(lengths))
-            self.store.write(keys, list(map(np.stack, rows_of)))
+            self._write(keys, output, lengths)
             return output
         if missing:
             rows = list(missing.values())
@@ -223,20 +243,36 @@ class CachedBilm:
             computed = torch.stack(bilm(character_ids[rows]).layers).float().cpu().numpy()
             for position, row in enumerate(rows):
                 targets[row][...] = computed[:, position, : lengths[row]]
-            for key, target, is_found in zip(keys, targets, found, strict=True):
-                if not is_found and target is not targets[missing[key]]:
-                    target[...] = targets[missing[key]]
+            for row, key in enumerate(keys):
+                if not is_stored[row] and row != missing[key]:
+                    targets[row][...] = targets[missing[key]]
             self.store.write(list(missing), [targets[row].copy() for row in rows])
-        return BilmOutput(tuple(torch.from_numpy(layers).to(weights[0])), mask.to(weights[0].device))
+        layers_like_weights = torch.from_numpy(layers).to(weights[0])
+        return BilmOutput(tuple(layers_like_weights), mask.to(weights[0].device))
+
+    def _write(self, keys: Sequence[bytes], output: BilmOutput, lengths: Sequence[int]) -> None:
+        # Shape: (batch_size, timesteps, dim) each
+        layers = [layer.float().cpu().numpy() for layer in output.layers]
+        layers_of_sentences = []
+        for row, n_words in enumerate(lengths):
+            layers_of_sentences.append(np.stack([layer[row, :n_words] for layer in layers]))
+        self.store.write(keys, layers_of_sentences)
 
     def model_digest(self) -> bytes:
-        """A digest of everything that determines the layers; the weights are hashed again only if they changed."""
+        """
+        A digest of everything that determines the layers; the weights are hashed again only if they
+        changed.
+        """
         weights = list(self.bilm.parameters())
         options = self.bilm.options
         # The number 3 in a config is 3.0 in a file.
-        clips: Any = {name: value and float(value) for name, value in vars(options).items() if name.endswith("_clip")}
-        options = replace(options, **clips)
-        settings = options, self.bilm.kernel, weights[0].device.type, _product_precision(), _FORMAT
+        options = replace(
+            options,
+            cell_clip=options.cell_clip and float(options.cell_clip),
+            projection_clip=options.projection_clip and float(options.projection_clip),
+        )
+        device = weights[0].device.type
+        settings = options, self.bilm.kernel, device, _product_precision(), _FORMAT
 
         def make() -> bytes:
             digest = weights_digest(options, self.bilm.state_dict())
@@ -252,8 +288,9 @@ _SHARED: WeakValueDictionary[tuple[bytes, str], CachedBilm] = WeakValueDictionar
 
 def shared_bilm(bilm: Bilm) -> CachedBilm:
     """
-    The biLM with these weights, this precision and device that models of this process already share for predictions, or
-    else the one that is given, with a store of 64 MB for its last sentences. Nobody may train or move it.
+    The biLM with these weights, this precision and device that models of this process already share
+    for predictions, or else the one that is given, with a store of 64 MB for its last sentences.
+    Nobody may train or move it.
     """
     cached = CachedBilm(bilm, LayerMemory(_SHARED_BYTES))
     return _SHARED.setdefault((cached.model_digest(), str(next(bilm.parameters()).device)), cached)

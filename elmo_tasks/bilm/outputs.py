@@ -14,14 +14,15 @@ __all__ = ["BilmContexts", "BilmOutput", "mix_layers", "softmax_weights"]
 @dataclass(frozen=True)
 class BilmOutput:
     """
-    The layers of a biLM for a batch of sentences (section 3.1 of the paper), without the sentence boundaries.
+    The layers of a biLM for a batch of sentences (section 3.1 of the paper), without the sentence
+    boundaries.
 
     # Parameters
 
     layers
-        `n_layers + 1` tensors of shape `(batch_size, timesteps, 2 * projection_dim)`, forward units before backward
-        ones: first the context-insensitive layer (the character encoder's vector, twice), then the LSTMs from the
-        lowest to the highest. Zero for padding.
+        `n_layers + 1` tensors of shape `(batch_size, timesteps, 2 * projection_dim)`, forward units
+        before backward ones: first the context-insensitive layer (the character encoder's vector,
+        twice), then the LSTMs from the lowest to the highest. Zero for padding.
     mask
         Shape `(batch_size, timesteps)`: true for words, false for padding.
     """
@@ -37,8 +38,9 @@ class BilmOutput:
 @dataclass(frozen=True)
 class BilmContexts:
     """
-    The output of a biLM where it predicts a word: the next one forward, the previous one backward (section 3.1 of the
-    paper). Each direction predicts every word of a sentence once, and the boundary at its end.
+    The output of a biLM where it predicts a word: the next one forward, the previous one backward
+    (section 3.1 of the paper). Each direction predicts every word of a sentence once, and the
+    boundary at its end.
 
     # Parameters
 
@@ -49,7 +51,8 @@ class BilmContexts:
     rows
         Shape `(n_predictions,)`: the index of the sentence in the batch, for both directions.
     layers, sentences
-        All layers, as in `BilmOutput`, but packed: each of shape `(2, n_packed_words, projection_dim)`.
+        All layers, as in `BilmOutput`, but packed: each of shape
+        `(2, n_packed_words, projection_dim)`.
     """
 
     hidden: torch.Tensor
@@ -59,8 +62,13 @@ class BilmContexts:
     sentences: PackedSentences
 
 
-def mix_layers(layers: Sequence[torch.Tensor], weights: torch.Tensor | Sequence[float]) -> torch.Tensor:
-    """`sum_j s_j h_j`, Eq. (1) of the paper. The weights, a tensor with gradients or numbers, may include gamma."""
+def mix_layers(
+    layers: Sequence[torch.Tensor], weights: torch.Tensor | Sequence[float]
+) -> torch.Tensor:
+    """
+    `sum_j s_j h_j`, Eq. (1) of the paper. The weights, a tensor with gradients or numbers, may
+    include gamma.
+    """
     total: torch.Tensor = weights[0] * layers[0]
     for weight, layer in zip(weights[1:], layers[1:], strict=True):
         if isinstance(weight, torch.Tensor):

@@ -9,7 +9,15 @@ import torch
 
 from elmo_tasks.bilm.characters import WordRows
 
-__all__ = ["PackedBatch", "PackedSentences", "mask_of", "on_device", "pack", "pack_sentences", "previous_values"]
+__all__ = [
+    "PackedBatch",
+    "PackedSentences",
+    "mask_of",
+    "on_device",
+    "pack",
+    "pack_sentences",
+    "previous_values",
+]
 
 
 def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -22,8 +30,8 @@ def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 @dataclass(frozen=True)
 class PackedBatch:
     """
-    The sentences of a batch, laid out as in `torch.nn.utils.rnn.PackedSequence`: step by step, and within a step from
-    the longest sentence to the shortest, so padding costs nothing.
+    The sentences of a batch, laid out as in `torch.nn.utils.rnn.PackedSequence`: step by step, and
+    within a step from the longest sentence to the shortest, so padding costs nothing.
 
     # Parameters
 
@@ -32,12 +40,14 @@ class PackedBatch:
     rows
         Shape `(batch_size,)`: the rows of the sentences in the batch, the longest sentence first.
     sentences, steps
-        Shape `(n_words,)`: for each packed word, its sentence, an index of `rows`, and its position in the sentence.
+        Shape `(n_words,)`: for each packed word, its sentence, an index of `rows`, and its position
+        in the sentence.
     before
         Shape `(n_words,)`: the packed row of the previous word, or `n_words` if it does not exist.
     mirrored
-        Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence as this one is from
-        its beginning. Rows selected with it are also packed, with each sentence reversed.
+        Shape `(n_words,)`: the packed row of the word that is as far from the end of the sentence
+        as this one is from its beginning. Rows selected with it are also packed, with each sentence
+        reversed.
     """
 
     batch_sizes: list[int]
@@ -58,11 +68,17 @@ class PackedBatch:
 
     def to(self, device: torch.device) -> Self:
         """The same batch with its tensors on a device."""
-        parts: Any = {name: part for name, part in vars(self).items() if isinstance(part, torch.Tensor)}
+        tensors = {
+            name: value for name, value in vars(self).items() if isinstance(value, torch.Tensor)
+        }
         # In one copy: each takes the time of a kernel.
-        together = on_device(torch.cat([part.flatten() for part in parts.values()]), device)
-        moved: Any = zip(parts, torch.split(together, [part.numel() for part in parts.values()]), strict=True)
-        return replace(self, **{name: part.view(parts[name].shape) for name, part in moved})
+        together = torch.cat([tensor.flatten() for tensor in tensors.values()])
+        sizes = [tensor.numel() for tensor in tensors.values()]
+        copies = torch.split(on_device(together, device), sizes)
+        moved: dict[str, Any] = {}
+        for (name, tensor), copy in zip(tensors.items(), copies, strict=True):
+            moved[name] = copy.view(tensor.shape)
+        return replace(self, **moved)
 
 
 def pack(lengths: np.ndarray) -> PackedBatch:
@@ -71,43 +87,52 @@ def pack(lengths: np.ndarray) -> PackedBatch:
     lengths = lengths[rows]
     # Sentences are in descending order of length: count those that are longer than each step.
     batch_sizes = np.searchsorted(-lengths, -np.arange(lengths.max(initial=0)), side="left")
-    firsts = np.cumsum(batch_sizes) - batch_sizes
+    first_rows = np.cumsum(batch_sizes) - batch_sizes
     # The step and the sentence of each packed row.
     steps = np.repeat(np.arange(len(batch_sizes)), batch_sizes)
     n_words = len(steps)
-    sentences = np.arange(n_words) - firsts[steps]
-    parts = (
-        rows,
-        sentences,
-        steps,
-        np.where(steps == 0, n_words, firsts[steps - 1] + sentences),
-        firsts[lengths[sentences] - 1 - steps] + sentences,
+    sentences = np.arange(n_words) - first_rows[steps]
+    before = np.where(steps == 0, n_words, first_rows[steps - 1] + sentences)
+    mirrored_steps = lengths[sentences] - 1 - steps
+    mirrored = first_rows[mirrored_steps] + sentences
+    return PackedBatch(
+        batch_sizes=batch_sizes.tolist(),
+        rows=torch.from_numpy(rows),
+        sentences=torch.from_numpy(sentences),
+        steps=torch.from_numpy(steps),
+        before=torch.from_numpy(before),
+        mirrored=torch.from_numpy(mirrored),
     )
-    return PackedBatch(batch_sizes.tolist(), *map(torch.from_numpy, parts))
 
 
-def previous_values(values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequence[int]) -> list[torch.Tensor]:
+def previous_values(
+    values: torch.Tensor, first: torch.Tensor, batch_sizes: Sequence[int]
+) -> list[torch.Tensor]:
     """
-    For each step, the values at the previous words, from the values at all words, of shape `(n, n_words, dim)`, and
-    before the first words, of shape `(n, n_sentences, dim)`.
+    For each step, the values at the previous words, from the values at all words, of shape
+    `(n, n_words, dim)`, and before the first words, of shape `(n, n_sentences, dim)`.
     """
-    before = [first, *torch.split(values, list(batch_sizes), 1)[:-1]]
+    values_of_steps = torch.split(values, list(batch_sizes), 1)
+    before = [first, *values_of_steps[:-1]]
     # The step before may have more rows.
-    return [part[:, :size] for part, size in zip(before, batch_sizes, strict=False)]
+    return [previous[:, :size] for previous, size in zip(before, batch_sizes, strict=False)]
 
 
 @dataclass(frozen=True)
 class PackedSentences(PackedBatch):
     """
-    Sentences that are packed with their two boundaries. The backward direction reads each sentence from its end.
+    Sentences that are packed with their two boundaries. The backward direction reads each sentence
+    from its end.
 
     # Parameters
 
     words
-        Shape `(2, n_packed_words)`: for each direction, the number of each packed word. Words are numbered through the
-        batch, without padding; the begin and the end of a sentence have the two numbers after the last word.
+        Shape `(2, n_packed_words)`: for each direction, the number of each packed word. Words are
+        numbered through the batch, without padding; the begin and the end of a sentence have the
+        two numbers after the last word.
     sources
-        Shape `(2, n_words)`: for each direction, the packed row of each word that is not a boundary.
+        Shape `(2, n_words)`: for each direction, the packed row of each word that is not a
+        boundary.
     targets
         Shape `(n_words,)`: the position of the same words in the flattened batch.
     """
@@ -117,16 +142,28 @@ class PackedSentences(PackedBatch):
     targets: torch.Tensor
 
     def of_words(self, packed: torch.Tensor) -> torch.Tensor:
-        """From shape `(2, n_packed_words, dim)` to `(n_words, 2 * dim)`, in the order of `targets`."""
-        return torch.cat([part[source] for part, source in zip(packed, self.sources, strict=True)], -1)
+        """
+        From shape `(2, n_packed_words, dim)` to `(n_words, 2 * dim)`, in the order of `targets`.
+        """
+        forward, backward = packed
+        forward_rows, backward_rows = self.sources
+        return torch.cat([forward[forward_rows], backward[backward_rows]], -1)
 
     def fill_in(self, layer: torch.Tensor, packed: torch.Tensor) -> None:
-        """Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without boundaries."""
-        layer.view(-1, layer.size(-1)).index_copy_(0, self.targets, self.of_words(packed).to(layer.dtype))
+        """
+        Writes `packed`, of shape `(2, n_packed_words, dim)`, into a layer of the batch, without
+        boundaries.
+        """
+        layer.view(-1, layer.size(-1)).index_copy_(
+            0, self.targets, self.of_words(packed).to(layer.dtype)
+        )
 
 
 def pack_sentences(is_word: np.ndarray) -> PackedSentences:
-    """Packs the sentences of a batch, at least one, from the mask of their words, with their boundaries."""
+    """
+    Packs the sentences of a batch, at least one, from the mask of their words, with their
+    boundaries.
+    """
     lengths = is_word.sum(-1)
     batch = pack(lengths + 2)
     n_words = int(lengths.sum())
@@ -146,17 +183,20 @@ def pack_sentences(is_word: np.ndarray) -> PackedSentences:
 
 def mask_of(character_ids: torch.Tensor, rows: WordRows) -> np.ndarray:
     """
-    Which ids, of shape `(batch_size, timesteps, width)`, are words: shape `(batch_size, timesteps)`. Raises
-    `ValueError` if the ids have a different shape or a word comes after padding.
+    Which ids, of shape `(batch_size, timesteps, width)`, are words: shape
+    `(batch_size, timesteps)`. Raises `ValueError` if the ids have a different shape or a word comes
+    after padding.
     """
     if character_ids.dim() != 3 or character_ids.size(-1) != rows.width:
         raise ValueError(
-            f"expected character ids of shape (batch_size, timesteps, {rows.width}), got {tuple(character_ids.shape)}"
+            f"expected character ids of shape (batch_size, timesteps, {rows.width}), "
+            f"got {tuple(character_ids.shape)}"
         )
     mask: np.ndarray = (character_ids > 0).any(-1).cpu().numpy()
     is_misplaced = (mask[:, 1:] & ~mask[:, :-1]).any(-1)
     if is_misplaced.any():
         raise ValueError(
-            f"expected padding on the right only, got words after padding in sentence {is_misplaced.argmax()}"
+            "expected padding on the right only, "
+            f"got words after padding in sentence {is_misplaced.argmax()}"
         )
     return mask

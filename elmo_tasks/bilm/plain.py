@@ -1,10 +1,12 @@
 """
-ELMo, plainly: the network of *Deep contextualized word representations* (Peters et al. 2018), to be read from top to
-bottom. Section numbers are the paper's. It computes one sentence at a time, with torch's ordinary operators, in float32
-or float64. `Bilm` is the same network, made fast: its parameters have the same names, and tests compare its layers, its
-gradients and its steps of training with this one.
+ELMo, plainly: the network of *Deep contextualized word representations* (Peters et al. 2018), to be
+read from top to bottom. Section numbers are the paper's. It computes one sentence at a time, with
+torch's ordinary operators, in float32 or float64. `Bilm` is the same network, made fast: its
+parameters have the same names, and tests compare its layers, its gradients and its steps of
+training with this one.
 """
 
+import math
 from collections.abc import Sequence
 from os import PathLike
 
@@ -37,15 +39,17 @@ class Highway(nn.Module):
 
 class CharacterCnn(nn.Module):
     """
-    Section 3.4: a word's vector from its characters only, so no word is unknown. A word is 50 ids: its UTF-8 bytes
-    between a begin and an end marker, then padding (`characters.py`).
+    Section 3.4: a word's vector from its characters only, so no word is unknown. A word is 50 ids:
+    its UTF-8 bytes between a begin and an end marker, then padding (`characters.py`).
     """
 
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
         dim = options.character_dim
         self.embedding = nn.Embedding(N_CHARACTER_IDS, dim, padding_idx=0)
-        self.convolutions = nn.ModuleList(nn.Conv1d(dim, number, width) for width, number in options.filters)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(dim, number, width) for width, number in options.filters
+        )
         self.activation = {"relu": torch.relu, "tanh": torch.tanh}[options.activation]
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
         self.projection = nn.Linear(options.n_filters, options.projection_dim)
@@ -54,7 +58,8 @@ class CharacterCnn(nn.Module):
         """Shape `(n_words, 50)` to `(n_words, projection_dim)`."""
         # Shape: (n_words, character_dim, 50)
         characters = self.embedding(character_ids).transpose(1, 2)
-        # The largest response of each filter at any position in the word. Shape: (n_words, n_filters)
+        # The largest response of each filter at any position in the word. Shape: (n_words,
+        # n_filters)
         x = torch.cat([convolution(characters).amax(-1) for convolution in self.convolutions], -1)
         x = self.activation(x)
         for highway in self.highways:
@@ -64,26 +69,34 @@ class CharacterCnn(nn.Module):
 
 class Lstm(nn.Module):
     """
-    Section 3.4: one layer in one direction. The output of `cell_dim` units is projected to `projection_dim`, which is
-    also what the next step reads (Sak et al. 2014). The clips and the forget gate's 1 come from bilm-tf.
+    Section 3.4: one layer in one direction. The output of `cell_dim` units is projected to
+    `projection_dim`, which is also what the next step reads (Sak et al. 2014). The clips and the
+    forget gate's 1 come from bilm-tf.
     """
 
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
         dim, cell_dim = options.projection_dim, options.cell_dim
-        clips = options.cell_clip, options.projection_clip
-        self.cell_clip, self.projection_clip = (float("inf") if clip is None else clip for clip in clips)
+        self.cell_clip = math.inf if options.cell_clip is None else options.cell_clip
+        self.projection_clip = (
+            math.inf if options.projection_clip is None else options.projection_clip
+        )
         self.kernel = nn.Parameter(torch.zeros(2 * dim, 4 * cell_dim))
         self.bias = nn.Parameter(torch.zeros(4 * cell_dim))
         self.projection = nn.Parameter(torch.zeros(cell_dim, dim))
 
-    def forward(self, words: torch.Tensor, state: State | None = None) -> tuple[torch.Tensor, State]:
-        """Shape `(n_words, projection_dim)` to the same shape, and the state after the last word."""
+    def forward(
+        self, words: torch.Tensor, state: State | None = None
+    ) -> tuple[torch.Tensor, State]:
+        """
+        Shape `(n_words, projection_dim)` to the same shape, and the state after the last word.
+        """
         cell_dim, dim = self.projection.shape
         output, memory = state or (words.new_zeros(dim), words.new_zeros(cell_dim))
         outputs = []
         for word in words:
-            # The input gate, the candidate, the forget gate and the output gate. Shape: (cell_dim,), each
+            # The input gate, the candidate, the forget gate and the output gate. Shape:
+            # (cell_dim,), each
             i, g, f, o = (torch.cat([word, output]) @ self.kernel + self.bias).chunk(4)
             memory = torch.sigmoid(f + 1) * memory + torch.sigmoid(i) * torch.tanh(g)
             memory = memory.clamp(-self.cell_clip, self.cell_clip)
@@ -95,7 +108,10 @@ class Lstm(nn.Module):
 
 
 class PlainBilm(nn.Module):
-    """Section 3.1: the bidirectional language model. Its directions share only the vectors of the words."""
+    """
+    Section 3.1: the bidirectional language model. Its directions share only the vectors of the
+    words.
+    """
 
     def __init__(self, options: BilmOptions) -> None:
         super().__init__()
@@ -105,23 +121,31 @@ class PlainBilm(nn.Module):
         self.backward_layers = nn.ModuleList(Lstm(options) for _ in range(options.n_layers))
 
     @classmethod
-    def from_files(cls, options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> "PlainBilm":
+    def from_files(
+        cls, options_file: str | PathLike[str], weight_file: str | PathLike[str]
+    ) -> "PlainBilm":
         """Reads the public format: `options.json`, and an HDF5 or safetensors file."""
         bilm = cls(options := BilmOptions.from_file(options_file))
         bilm.load_state_dict(read_weights(weight_file, options))
         return bilm
 
-    def forward(self, words: Sequence[str], states: dict[nn.Module, State] | None = None) -> torch.Tensor:
+    def forward(
+        self, words: Sequence[str], states: dict[nn.Module, State] | None = None
+    ) -> torch.Tensor:
         """
         The layers of a sentence between its begin and its end, which are words too: shape
-        `(n_layers + 1, n_words + 2, 2 * projection_dim)`, first the character CNN's. LSTMs start in their `states`,
-        by default at zero, and update them: bilm-tf starts in those after the sentence before.
+        `(n_layers + 1, n_words + 2, 2 * projection_dim)`, first the character CNN's. LSTMs start in
+        their `states`, by default at zero, and update them: bilm-tf starts in those after the
+        sentence before.
         """
         states = {} if states is None else states
         # Shape: (n_words + 2, projection_dim)
         vectors = self.character_encoder(BYTES.batch([["<S>", *words, "</S>"]])[0])
         directions = []
-        for lstms, inputs in ((self.forward_layers, vectors), (self.backward_layers, vectors.flip(0))):
+        for lstms, inputs in (
+            (self.forward_layers, vectors),
+            (self.backward_layers, vectors.flip(0)),
+        ):
             layers = [inputs]
             for j, lstm in enumerate(lstms):
                 output, states[lstm] = lstm(layers[-1], states.get(lstm))
@@ -131,20 +155,27 @@ class PlainBilm(nn.Module):
         return torch.cat([directions[0], directions[1].flip(1)], -1)
 
 
-def log_likelihood(top: torch.Tensor, numbers: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+def log_likelihood(
+    top: torch.Tensor, numbers: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
     """
-    Section 3.1: what the biLM is trained for, given the highest layer of a sentence, the numbers of its words in a
-    softmax, shape `(n_words + 2,)`, and the softmax, which the directions share. Forward and backward, shape `(2,)`.
+    Section 3.1: what the biLM is trained for, given the highest layer of a sentence, the numbers of
+    its words in a softmax, shape `(n_words + 2,)`, and the softmax, which the directions share.
+    Forward and backward, shape `(2,)`.
     """
     ahead, back = top.chunk(2, -1)
     # Forward predicts the next word, backward the word before.
     pairs = (ahead[:-1], numbers[1:]), (back[1:], numbers[:-1])
-    return torch.stack([-cross_entropy(linear(h, weight, bias), word, reduction="sum") for h, word in pairs])
+    return torch.stack(
+        [-cross_entropy(linear(h, weight, bias), word, reduction="sum") for h, word in pairs]
+    )
 
 
-def scalar_mix(layers: torch.Tensor, weights: torch.Tensor, gamma: torch.Tensor | float = 1.0) -> torch.Tensor:
+def scalar_mix(
+    layers: torch.Tensor, weights: torch.Tensor, gamma: torch.Tensor | float = 1.0
+) -> torch.Tensor:
     """
-    Section 3.2, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. A task trains `gamma` and one `w_j` per
-    layer. Shape `(n_layers + 1, ..., dim)` to `(..., dim)`.
+    Section 3.2, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. A task trains `gamma` and
+    one `w_j` per layer. Shape `(n_layers + 1, ..., dim)` to `(..., dim)`.
     """
     return gamma * torch.einsum("j,j...->...", weights.softmax(0), layers)

@@ -1,8 +1,8 @@
 """
 The weights of a biLM in the public format, which are read and written with the same table of names.
 
-The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds them and a word embedding. Each row of the table has a
-parameter's key in the file and the difference between its layout there and ours.
+The format is bilm-tf's HDF5 dump; a biLM with dictionaries adds them and a word embedding. Each row
+of the table has a parameter's key in the file and the difference between its layout there and ours.
 """
 
 import hashlib
@@ -23,7 +23,14 @@ from elmo_tasks.bilm.characters import N_CHARACTER_IDS
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.files.atomic_files import atomic_file
 
-__all__ = ["read_arrays", "read_softmax", "read_weights", "weight_names", "weights_digest", "write_weights"]
+__all__ = [
+    "read_arrays",
+    "read_softmax",
+    "read_weights",
+    "weight_names",
+    "weights_digest",
+    "write_weights",
+]
 
 _SAFETENSORS = ".safetensors"
 _OF_BILM = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
@@ -42,14 +49,18 @@ class Layout:
 SAME = Layout(from_file=lambda array: array, to_file=lambda array: array)
 # (inputs, outputs) in the file, (outputs, inputs) in torch.nn.Linear
 TRANSPOSED = Layout(from_file=np.transpose, to_file=np.transpose)
-# (1, width, character_dim, n_filters) in the file, (n_filters, character_dim, width) in torch.nn.Conv1d
+# (1, width, character_dim, n_filters) in the file, (n_filters, character_dim, width) in
+# torch.nn.Conv1d
 CONVOLUTION = Layout(
-    from_file=lambda array: array[0].transpose(2, 1, 0), to_file=lambda array: array.transpose(2, 1, 0)[np.newaxis]
+    from_file=lambda array: array[0].transpose(2, 1, 0),
+    to_file=lambda array: array.transpose(2, 1, 0)[np.newaxis],
 )
-# The file lacks the row for the id 0 (no word), which is zero. Some files have an extra row at the end, from bilm-tf
-# trainings with 262 characters; only 261 occur.
+# The file lacks the row for the id 0 (no word), which is zero. Some files have an extra row at the
+# end, from bilm-tf trainings with 262 characters; only 261 occur.
 CHARACTERS = Layout(
-    from_file=lambda array: np.concatenate([np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]),
+    from_file=lambda array: np.concatenate(
+        [np.zeros_like(array[:1]), array[: N_CHARACTER_IDS - 1]]
+    ),
     to_file=lambda array: array[1:],
 )
 
@@ -57,8 +68,9 @@ CHARACTERS = Layout(
 @dataclass(frozen=True)
 class WeightName:
     """
-    A row of the table: the key and the shape of an array in the file; the parameter's name in the state of the biLM or
-    softmax; the difference between the two layouts; and the array to use if bilm-tf omits the key for these options.
+    A row of the table: the key and the shape of an array in the file; the parameter's name in the
+    state of the biLM or softmax; the difference between the two layouts; and the array to use if
+    bilm-tf omits the key for these options.
     """
 
     key: str
@@ -75,13 +87,19 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     dictionaries, word_dim = options.dictionaries, 0
     characters = f"{encoder}.embedding.weight"
     if dictionaries is None:
-        yield WeightName("char_embed", (N_CHARACTER_IDS - 1, options.character_dim), characters, CHARACTERS)
+        yield WeightName(
+            "char_embed", (N_CHARACTER_IDS - 1, options.character_dim), characters, CHARACTERS
+        )
     else:
         word_dim = dictionaries.word_dim
         if dictionaries.n_characters:
-            yield WeightName("char_embed", (dictionaries.n_characters, options.character_dim), characters)
+            yield WeightName(
+                "char_embed", (dictionaries.n_characters, options.character_dim), characters
+            )
         if dictionaries.n_words:
-            yield WeightName("word_embed", (dictionaries.n_words, word_dim), f"{encoder}.word_embedding.weight")
+            yield WeightName(
+                "word_embed", (dictionaries.n_words, word_dim), f"{encoder}.word_embedding.weight"
+            )
     for i, (width, number) in enumerate(options.filters):
         shape = (1, width, options.character_dim, number)
         yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
@@ -89,29 +107,52 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     for i in range(options.n_highway):
         for gate in ("transform", "carry"):
             group, ours = f"CNN_high_{i}", f"{encoder}.highways.{i}.{gate}"
-            yield WeightName(f"{group}/W_{gate}", (n_filters, n_filters), f"{ours}.weight", TRANSPOSED)
+            yield WeightName(
+                f"{group}/W_{gate}", (n_filters, n_filters), f"{ours}.weight", TRANSPOSED
+            )
             yield WeightName(f"{group}/b_{gate}", (n_filters,), f"{ours}.bias")
     # bilm-tf projects only where the widths differ.
-    plain, zero = (np.eye(dim, dtype=np.float32), np.zeros(dim, np.float32)) if n_filters == dim else (None, None)
-    yield WeightName("CNN_proj/W_proj", (word_dim + n_filters, dim), f"{encoder}.projection.weight", TRANSPOSED, plain)
-    yield WeightName("CNN_proj/b_proj", (dim,), f"{encoder}.projection.bias", SAME, zero)
-    plain = np.eye(dim, dtype=np.float32) if cell_dim == dim else None
+    no_projection = np.eye(dim, dtype=np.float32)
+    no_bias = np.zeros(dim, dtype=np.float32)
+    yield WeightName(
+        "CNN_proj/W_proj",
+        (word_dim + n_filters, dim),
+        f"{encoder}.projection.weight",
+        layout=TRANSPOSED,
+        omitted=no_projection if n_filters == dim else None,
+    )
+    yield WeightName(
+        "CNN_proj/b_proj",
+        (dim,),
+        f"{encoder}.projection.bias",
+        omitted=no_bias if n_filters == dim else None,
+    )
     for number, direction in enumerate(("forward", "backward")):
         for i in range(options.n_layers):
-            group, ours = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell", f"{direction}_layers.{i}"
+            group = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell"
+            ours = f"{direction}_layers.{i}"
             yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell_dim), f"{ours}.kernel")
             yield WeightName(f"{group}/B", (4 * cell_dim,), f"{ours}.bias")
-            yield WeightName(f"{group}/W_P_0", (cell_dim, dim), f"{ours}.projection", SAME, plain)
+            yield WeightName(
+                f"{group}/W_P_0",
+                (cell_dim, dim),
+                f"{ours}.projection",
+                omitted=no_projection if cell_dim == dim else None,
+            )
 
 
 def dictionary_names(options: BilmOptions) -> dict[str, str]:
     """
-    The datasets of dictionaries in the file, with the names of their states: the keys as UTF-8 bytes, in the order of
-    their rows, separated by line feeds.
+    The datasets of dictionaries in the file, with the names of their states: the keys as UTF-8
+    bytes, in the order of their rows, separated by line feeds.
     """
     dictionaries = options.dictionaries
-    kinds = {} if dictionaries is None else {"characters": dictionaries.n_characters, "words": dictionaries.n_words}
-    return {f"dictionaries/{kind}": f"character_encoder.{kind}._extra_state" for kind, size in kinds.items() if size}
+    names = {}
+    if dictionaries is not None and dictionaries.n_characters:
+        names["dictionaries/characters"] = "character_encoder.characters._extra_state"
+    if dictionaries is not None and dictionaries.n_words:
+        names["dictionaries/words"] = "character_encoder.words._extra_state"
+    return names
 
 
 def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
@@ -120,10 +161,13 @@ def softmax_names(n_words: int, options: BilmOptions) -> Iterator[WeightName]:
     yield WeightName("softmax/b", (n_words,), "bias")
 
 
-def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) -> dict[str, np.ndarray]:
+def read_arrays(
+    path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)
+) -> dict[str, np.ndarray]:
     """
-    Reads the arrays with names that begin with one of `prefixes`, from safetensors if the file's name ends in
-    `.safetensors`, otherwise from HDF5. Raises `ValueError` if the file has a different format or is damaged.
+    Reads the arrays with names that begin with one of `prefixes`, from safetensors if the file's
+    name ends in `.safetensors`, otherwise from HDF5. Raises `ValueError` if the file has a
+    different format or is damaged.
     """
     with open(path, "rb"):
         pass  # A missing file raises the system's error here; the libraries' own errors are opaque.
@@ -131,11 +175,18 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
     try:
         if os.fspath(path).endswith(_SAFETENSORS):
             with safe_open(path, framework="numpy") as file:
-                return {key: file.get_tensor(key) for key in file.keys() if key.startswith(prefixes)}  # noqa: SIM118
+                for key in file.keys():  # noqa: SIM118
+                    if key.startswith(prefixes):
+                        arrays[key] = file.get_tensor(key)
+            return arrays
 
         def keep(key: str, node: object) -> None:
             # Skips datasets that would read any local file they name.
-            if isinstance(node, h5py.Dataset) and key.startswith(prefixes) and not (node.external or node.is_virtual):
+            if (
+                isinstance(node, h5py.Dataset)
+                and key.startswith(prefixes)
+                and not (node.external or node.is_virtual)
+            ):
                 arrays[key] = node[...]
 
         with h5py.File(path, "r") as file:
@@ -143,46 +194,65 @@ def read_arrays(path: str | PathLike[str], prefixes: tuple[str, ...] = ("",)) ->
             file.visititems(keep)
             return arrays
     except (OSError, RuntimeError, SafetensorError) as error:
-        raise ValueError(f"expected a whole file of weights, HDF5 or safetensors ({error}): {path}") from None
+        raise ValueError(
+            f"expected a whole file of weights, HDF5 or safetensors ({error}): {path}"
+        ) from None
 
 
 def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor]:
     """
-    The state for `Bilm.load_state_dict`, float32, from a local file of float16 or float32. A `ValueError` names the
-    key that differs.
+    The state for `Bilm.load_state_dict`, float32, from a local file of float16 or float32. A
+    `ValueError` names the key that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
     arrays = read_arrays(weight_file, _OF_BILM)
-    names, dictionaries = list(weight_names(options)), dictionary_names(options)
-    arrays = {**{name.key: name.omitted for name in names if name.omitted is not None}, **arrays}
+    names = list(weight_names(options))
+    dictionaries = dictionary_names(options)
+    for name in names:
+        if name.omitted is not None:
+            arrays.setdefault(name.key, name.omitted)
     expected = {name.key for name in names} | set(dictionaries)
     if set(arrays) != expected:
         key = min(expected ^ set(arrays))
         problem = "missing from" if key in expected else "unexpected in"
-        raise ValueError(f"'{key}' is {problem} the weights of a biLM with these options: {weight_file}")
+        raise ValueError(
+            f"'{key}' is {problem} the weights of a biLM with these options: {weight_file}"
+        )
     state = {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
-    return state | {state_name: torch.from_numpy(arrays[key]) for key, state_name in dictionaries.items()}
+    for key, state_name in dictionaries.items():
+        state[state_name] = torch.from_numpy(arrays[key])
+    return state
 
 
-def read_softmax(weight_file: str | PathLike[str], options: BilmOptions) -> dict[str, torch.Tensor] | None:
+def read_softmax(
+    weight_file: str | PathLike[str], options: BilmOptions
+) -> dict[str, torch.Tensor] | None:
     """
-    The state for `LmSoftmax.load_state_dict`, float32, from a weight file that also has a softmax, such as the
-    published `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`; `None` if there is no softmax.
+    The state for `LmSoftmax.load_state_dict`, float32, from a weight file that also has a softmax,
+    such as the published `elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`; `None` if there
+    is no softmax.
     """
     arrays = read_arrays(weight_file, ("softmax/",))
     if not arrays:
         return None
-    names = list(softmax_names(max(array.shape[0] for array in arrays.values()), options))
+    n_words = max(array.shape[0] for array in arrays.values())
+    names = list(softmax_names(n_words, options))
     if set(arrays) != {name.key for name in names}:
-        raise ValueError(f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}")
+        raise ValueError(
+            f"expected softmax/W and softmax/b, got {', '.join(arrays)}: {weight_file}"
+        )
     return {name.parameter: _tensor(arrays[name.key], name, weight_file) for name in names}
 
 
 def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str]) -> torch.Tensor:
-    with_spare_row = name.layout is CHARACTERS and array.shape == (name.shape[0] + 1, *name.shape[1:])
-    if array.shape != name.shape and not with_spare_row:
-        raise ValueError(f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}")
-    return torch.from_numpy(np.ascontiguousarray(name.layout.from_file(array.astype(np.float32, copy=False))))
+    n_rows, *row_shape = name.shape
+    is_with_spare_row = name.layout is CHARACTERS and array.shape == (n_rows + 1, *row_shape)
+    if array.shape != name.shape and not is_with_spare_row:
+        raise ValueError(
+            f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}"
+        )
+    parameter = name.layout.from_file(array.astype(np.float32, copy=False))
+    return torch.from_numpy(np.ascontiguousarray(parameter))
 
 
 def write_weights(
@@ -195,13 +265,15 @@ def write_weights(
     compression: str | None = "gzip",
 ) -> None:
     """
-    Writes the state of a biLM, as safetensors if the file's name ends in `.safetensors`, otherwise as HDF5 with this
-    compression. See `Bilm.save`.
+    Writes the state of a biLM, as safetensors if the file's name ends in `.safetensors`, otherwise
+    as HDF5 with this compression. See `Bilm.save`.
     """
     arrays = {name.key: _array(state, name, dtype) for name in weight_names(options)}
-    arrays |= {key: state[state_name].numpy() for key, state_name in dictionary_names(options).items()}
+    for key, state_name in dictionary_names(options).items():
+        arrays[key] = state[state_name].numpy()
     if softmax is not None:
-        arrays |= {name.key: _array(softmax, name, dtype) for name in softmax_names(len(softmax["bias"]), options)}
+        for name in softmax_names(len(softmax["bias"]), options):
+            arrays[name.key] = _array(softmax, name, dtype)
     if os.fspath(weight_file).endswith(_SAFETENSORS):
         content = save({key: np.ascontiguousarray(array) for key, array in arrays.items()})
     else:
@@ -222,8 +294,8 @@ def _array(state: Mapping[str, torch.Tensor], name: WeightName, dtype: torch.dty
 
 def weights_digest(options: object, weights: Mapping[str, torch.Tensor]) -> bytes:
     """
-    A 32-byte digest of the options and of the name, type, shape and values of each weight, by which an index, a job or
-    a cache recognises the weights that it was made with.
+    A 32-byte digest of the options and of the name, type, shape and values of each weight, by which
+    an index, a job or a cache recognises the weights that it was made with.
     """
     digest = hashlib.blake2b(repr(options).encode(), digest_size=32)
     for name, weight in sorted(weights.items()):

@@ -11,7 +11,7 @@ from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
-from elmo_tasks.bilm.kernels.precision import precision_of_training
+from elmo_tasks.bilm.precision import precision_of_training
 from elmo_tasks.bilm.packing import on_device
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList

@@ -12,7 +12,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, weights_of
-from elmo_tasks.modules.labels import best_tags, crf_scores, tag_probabilities
+from elmo_tasks.modules.decoding import best_tags, crf_scores, tag_probabilities
 from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["NerTagger"]
@@ -94,7 +94,7 @@ class NerTagger(ElmoModel):
     def decide(self, output: dict[str, Any], tags: torch.Tensor | None = None) -> dict[str, Any]:
         """Adds the best tags for the logits, and the loss."""
         logits, mask = output["logits"], output["mask"]
-        tag_ids = best_tags(logits, mask, *crf_scores(self.crf))
+        tag_ids = best_tags(logits, mask, crf_scores(self.crf))
         output["tag_ids"] = tag_ids
         if tags is not None:
             output["loss"] = -self.crf(logits, tags, mask) / len(logits)

@@ -18,7 +18,7 @@ from elmo_tasks.models.elmo_model import (
     weights_of,
     without_repetitions,
 )
-from elmo_tasks.modules.labels import best_tags, bio_scores
+from elmo_tasks.modules.decoding import best_tags, bio_scores
 from elmo_tasks.tags import tags_to_spans
 
 __all__ = ["SemanticRoleLabeler"]
@@ -107,7 +107,7 @@ class SemanticRoleLabeler(ElmoModel):
             )
             output["loss"] = loss / mask.sum()
         if not self.training:
-            output["tag_ids"] = best_tags(logits, mask, *self._rules)
+            output["tag_ids"] = best_tags(logits, mask, self._rules)
             if tags is not None:
                 gold = ids_of_words(tags, mask)
                 self._srl_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, gold))

@@ -1,4 +1,7 @@
-"""A token embedder of characters that computes each distinct word once, and a convolution that skips padding."""
+"""
+A token embedder of characters that computes each distinct word once, and a convolution that skips
+padding.
+"""
 
 from typing import Any
 
@@ -16,8 +19,9 @@ __all__ = ["DistinctCharactersEncoder", "UnpaddedCnn"]
 @TokenEmbedder.register("elmo_character_encoding")
 class DistinctCharactersEncoder(TokenCharactersEncoder):
     """
-    AllenNLP's `character_encoding`, with the same result and weights, computed once per distinct word of a batch:
-    frequent words repeat, and all padding counts as one word. Each position in the text has its own dropout mask.
+    AllenNLP's `character_encoding`, with the same result and weights, computed once per distinct
+    word of a batch: frequent words repeat, and all padding counts as one word. Each position in the
+    text has its own dropout mask.
     """
 
     def __init__(self, embedding: Embedding, encoder: Seq2VecEncoder, dropout: float = 0.0) -> None:
@@ -25,10 +29,15 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         self.dropout = torch.nn.Dropout(dropout)
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
-        """From shape `(batch_size, timesteps, n_characters)`, 0 for padding, to `(batch_size, timesteps, dim)`."""
+        """
+        From shape `(batch_size, timesteps, n_characters)`, 0 for padding, to
+        `(batch_size, timesteps, dim)`.
+        """
         shape = token_characters.shape[:-1]
         # Shape: (n_distinct, n_characters) and (batch_size * timesteps,)
-        words, positions = distinct_rows(token_characters.reshape(shape.numel(), token_characters.size(-1)))
+        words, positions = distinct_rows(
+            token_characters.reshape(shape.numel(), token_characters.size(-1))
+        )
         # Shape: (n_distinct, dim)
         vectors = super().forward(words.unsqueeze(0)).squeeze(0)
         # Shape: (batch_size, timesteps, dim)
@@ -38,8 +47,9 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
 @Seq2VecEncoder.register("elmo_cnn")
 class UnpaddedCnn(CnnEncoder):
     """
-    AllenNLP's `cnn`, with the same result and weights, computed only over windows without padding: other windows cannot
-    be the maximum. A filter's output is zero for words that are shorter than the filter.
+    AllenNLP's `cnn`, with the same result and weights, computed only over windows without padding:
+    other windows cannot be the maximum. A filter's output is zero for words that are shorter than
+    the filter.
 
     # Parameters
 
@@ -47,38 +57,52 @@ class UnpaddedCnn(CnnEncoder):
         Whether all windows that start in a word count, with zeros after its end, as in document-qa.
     """
 
-    def __init__(self, embedding_dim: int, num_filters: int, *, partial_windows: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, embedding_dim: int, num_filters: int, *, partial_windows: bool = False, **kwargs: Any
+    ) -> None:
         # `kwargs` has the other parameters of `CnnEncoder`, from the config.
         super().__init__(embedding_dim, num_filters, **kwargs)
         self._partial_windows = partial_windows
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """From shape `(batch_size, timesteps, dim)`, with a mask, to `(batch_size, output_dim)`."""
-        convolutions = [module for name, module in self.named_children() if name.startswith("conv_layer_")]
+        convolutions = [
+            module for name, module in self.named_children() if name.startswith("conv_layer_")
+        ]
         tokens = tokens * mask.unsqueeze(-1)
         if self._partial_windows:
-            tokens = pad(tokens, (0, 0, 0, max(convolution.kernel_size[0] for convolution in convolutions) - 1))
+            widest = max(convolution.kernel_size[0] for convolution in convolutions)
+            tokens = pad(tokens, (0, 0, 0, widest - 1))
+        lengths = mask.sum(1)
+        maxima = [self._pooled(tokens, lengths, convolution) for convolution in convolutions]
         # Shape: (batch_size, n_convolutions * num_filters)
-        output = torch.cat([self._pooled(tokens, mask.sum(1), convolution) for convolution in convolutions], -1)
+        output = torch.cat(maxima, -1)
         return output if self.projection_layer is None else self.projection_layer(output)
 
-    def _pooled(self, tokens: torch.Tensor, lengths: torch.Tensor, convolution: torch.nn.Conv1d) -> torch.Tensor:
-        """The maximum of each filter of one width: shape `(batch_size, num_filters)`, for words of these `lengths`."""
+    def _pooled(
+        self, tokens: torch.Tensor, lengths: torch.Tensor, convolution: torch.nn.Conv1d
+    ) -> torch.Tensor:
+        """
+        The maximum of each filter of one width: shape `(batch_size, num_filters)`, for words of
+        these `lengths`.
+        """
         _, timesteps, dim = tokens.shape
         width = convolution.kernel_size[0]
         # Shape: (batch_size,)
         n_windows = lengths if self._partial_windows else (lengths - (width - 1)).clamp(min=0)
-        # Shape: (total_windows,)
-        first = (torch.arange(timesteps, device=tokens.device) < n_windows.unsqueeze(1)).flatten().nonzero().squeeze(1)
+        is_window = torch.arange(timesteps, device=tokens.device) < n_windows.unsqueeze(1)
+        # The first character of each window. Shape: (total_windows,)
+        starts = is_window.flatten().nonzero().squeeze(1)
         # Shape: (total_windows, width)
-        rows = first.unsqueeze(1) + torch.arange(width, device=tokens.device)
+        rows = starts.unsqueeze(1) + torch.arange(width, device=tokens.device)
         # Shape: (total_windows, width * dim)
         windows = tokens.flatten(0, 1).index_select(0, rows.flatten()).view(-1, width * dim)
         # Shape: (num_filters, width * dim)
         weight = convolution.weight.transpose(1, 2).flatten(1)
         # Shape: (total_windows, num_filters)
         responses = self._activation(linear(windows, weight, convolution.bias))
-        word = first.div(timesteps, rounding_mode="floor").unsqueeze(1).expand_as(responses)
-        # `torch.segment_reduce` has wrong gradients where windows are equal. Shape: (batch_size, num_filters)
+        words = starts.div(timesteps, rounding_mode="floor").unsqueeze(1).expand_as(responses)
+        # `torch.segment_reduce` has wrong gradients where windows are equal. Shape: (batch_size,
+        # num_filters)
         maxima = responses.new_zeros(len(tokens), responses.size(1))
-        return maxima.scatter_reduce(0, word, responses, "amax", include_self=False)
+        return maxima.scatter_reduce(0, words, responses, "amax", include_self=False)

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.kernels.precision import precision_on
+from elmo_tasks.bilm.precision import precision_on
 from tests.bilm.helpers import (
     SMALL,
     allennlp_layers,
@@ -176,7 +176,7 @@ class TestPrecision:
     @pytest.mark.parametrize("instructions", ["bf16", "vnni", "avx512", "avx2", "default"])
     @pytest.mark.parametrize("is_large", [False, True])
     def test_auto_is_the_fastest_and_what_is_slower_is_said(self, monkeypatch, caplog, instructions, is_large):
-        monkeypatch.setattr("elmo_tasks.bilm.kernels.precision.cpu_instructions", lambda: instructions)
+        monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: instructions)
         precision_on.cache_clear()
         options = BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),)) if is_large else SMALL
         chosen = Bilm(options, precision="auto").precision

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
 from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
+from elmo_tasks.bilm.packed_linear import IS_GPU
 from elmo_tasks.bilm.plain import CharacterCnn
 from tests.bilm.helpers import SMALL, bilm_options, plain_of, random_bilm, words
 

@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.character_encoder import distinct_rows
-from elmo_tasks.bilm.kernels.packed_linear import StackedLinear
+from elmo_tasks.bilm.packed_linear import StackedLinear
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from tests.bilm.helpers import SMALL, random_bilm
 from tests.devices import ON_CUDA

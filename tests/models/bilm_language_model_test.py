@@ -105,7 +105,7 @@ class TestLossInTraining:
 
     @pytest.mark.parametrize("instructions, precision", [("bf16", "bf16"), ("vnni", "float32"), ("avx2", "float32")])
     def test_auto_is_bf16_only_with_instructions_for_it(self, monkeypatch, vocab, instructions, precision):
-        monkeypatch.setattr("elmo_tasks.bilm.kernels.precision.cpu_instructions", lambda: instructions)
+        monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: instructions)
         monkeypatch.setattr("torch.cuda.is_available", lambda: False)
         assert make(vocab, precision="auto").bilm.precision == precision
 

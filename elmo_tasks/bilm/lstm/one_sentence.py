@@ -1,12 +1,15 @@
 """
-The LSTMs of a layer over one sentence on a CPU, without gradients, where reading the weights is what takes time.
+The LSTMs of a layer over one sentence on a CPU, without gradients, where reading the weights is
+what takes time.
 
-With one row, oneDNN's packed product takes 1.5 to 2.5 times as long as `addmm` with the weights as they are stored,
-`(input_dim, output_dim)`. So this uses the parameters, and copies only small ones, or where a copy in a different
-layout is a third faster. With more rows, the packed products are as fast or faster.
+With one row, oneDNN's packed product takes 1.5 to 2.5 times as long as `addmm` with the weights as
+they are stored, `(input_dim, output_dim)`. So this uses the parameters, and copies only small ones,
+or where a copy in a different layout is a third faster. With more rows, the packed products are as
+fast or faster.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -14,21 +17,31 @@ from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 
 __all__ = ["OneRowLinear", "SentenceLstms", "takes_one_row"]
 
-# Weights of at most this many elements each (4 MB of float32) are stacked, for one product over all LSTMs.
+# Weights of at most this many elements each (4 MB of float32) are stacked, for one product over all
+# LSTMs.
 ELEMENTS_STACKED = 2**20
 
 
 class OneRowLinear:
-    """Products of one row with the weights of several LSTMs, of shape `(input_dim, output_dim)` each."""
+    """
+    Products of one row with the weights of several LSTMs, of shape `(input_dim, output_dim)` each.
+    """
 
     def __init__(self, weights: Sequence[torch.Tensor]) -> None:
         input_dim, output_dim = weights[0].shape
-        self._stacked = torch.stack(list(weights)) if weights[0].numel() <= ELEMENTS_STACKED else None
-        # With many inputs, a product of one row is faster if the weights of an output are contiguous.
-        self._weights = [weight.t().contiguous().t() if input_dim > output_dim else weight for weight in weights]
+        self._stacked = (
+            torch.stack(list(weights)) if weights[0].numel() <= ELEMENTS_STACKED else None
+        )
+        # With many inputs, a product of one row is faster if the weights of an output are
+        # contiguous.
+        self._weights = [
+            weight.t().contiguous().t() if input_dim > output_dim else weight for weight in weights
+        ]
 
     def add_to(self, totals: torch.Tensor, rows: torch.Tensor) -> None:
-        """`totals += rows @ W`, of shapes `(n_lstms, 1, output_dim)` and `(n_lstms, 1, input_dim)`."""
+        """
+        `totals += rows @ W`, of shapes `(n_lstms, 1, output_dim)` and `(n_lstms, 1, input_dim)`.
+        """
         if self._stacked is not None:
             totals.baddbmm_(rows, self._stacked)
             return
@@ -45,56 +58,86 @@ class OneRowLinear:
 
 
 def takes_one_row(parameter: torch.Tensor, dtype: torch.dtype) -> bool:
-    """Whether products of this type over one sentence are faster here. In bfloat16, packed ones were as fast."""
-    return parameter.device.type == "cpu" and parameter.dtype == dtype and dtype in (torch.float32, torch.float64)
+    """
+    Whether products of this type over one sentence are faster here. In bfloat16, packed ones were
+    as fast.
+    """
+    return (
+        parameter.device.type == "cpu"
+        and parameter.dtype == dtype
+        and dtype in (torch.float32, torch.float64)
+    )
+
+
+@dataclass(slots=True)
+class _State:
+    """Of LSTMs after a word: shapes `(n_lstms, 1, projection_dim)` and `(n_lstms, 1, cell_dim)`."""
+
+    output: torch.Tensor
+    memory: torch.Tensor
 
 
 class SentenceLstms:
     """
-    LSTMs of the same shape over one sentence, from their parameters as they are stored. `ProjectedLstm` has the
-    formulas.
+    LSTMs of the same shape over one sentence, from their parameters as they are stored.
+    `ProjectedLstm` has the formulas.
     """
 
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
         cell_dim, dim = lstms[0].projection.shape
-        self._shape = len(lstms), 1, cell_dim, dim
+        self._n_lstms = len(lstms)
+        self._cell_dim = cell_dim
+        self._dim = dim
         self._recurrent_side = OneRowLinear([lstm.kernel.detach()[dim:] for lstm in lstms])
         self._projection = OneRowLinear([lstm.projection.detach() for lstm in lstms])
-        self._cell_clip, self._clip = lstms[0].cell_clip, lstms[0].projection_clip
+        self._cell_clip = lstms[0].cell_clip
+        self._clip = lstms[0].projection_clip
 
-    def __call__(self, input_sides: Iterable[Sequence[torch.Tensor]]) -> torch.Tensor:
+    def __call__(
+        self, input_sides: Iterable[Sequence[torch.Tensor] | torch.Tensor]
+    ) -> torch.Tensor:
         """
-        The outputs, of shape `(n_lstms, n_words, projection_dim)`, from the products with the inputs of some words
-        after the other, for each LSTM of shape `(n_words, 4 * cell_dim)`, scaled and ordered as for `LstmCell`.
+        The outputs, of shape `(n_lstms, n_words, projection_dim)`, from the products with the
+        inputs of some words after the other, for each LSTM of shape `(n_words, 4 * cell_dim)`,
+        scaled and ordered as for `LstmCell`.
         """
-        parts = []
         state = None
-        for each_product in input_sides:
-            outputs, state = self._run(_unscaled(each_product), state)
-            parts.append(outputs)
+        outputs_of_spans = []
+        for input_side in input_sides:
+            products = _unscaled(input_side)
+            if state is None:
+                state = self._zero_state(products)
+            outputs, state = self._run_words(products, state)
+            outputs_of_spans.append(outputs)
         # Contiguous, because dropout draws its random numbers in the order of the memory.
-        return torch.cat(parts).squeeze(2).transpose(0, 1).contiguous()
+        return torch.cat(outputs_of_spans).squeeze(2).transpose(0, 1).contiguous()
 
-    def _run(
-        self, products: torch.Tensor, state: tuple[torch.Tensor, torch.Tensor] | None
-    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+    def _zero_state(self, like: torch.Tensor) -> _State:
+        return _State(
+            output=like.new_zeros(self._n_lstms, 1, self._dim),
+            memory=like.new_zeros(self._n_lstms, 1, self._cell_dim),
+        )
+
+    def _run_words(self, products: torch.Tensor, state: _State) -> tuple[torch.Tensor, _State]:
         """
-        The outputs at some words, of shape `(n_words, n_lstms, 1, projection_dim)`, and the output and the memory after
-        them. The products, of shape `(n_words, n_lstms, 4, cell_dim)`, are overwritten.
+        The outputs at some words, of shape `(n_words, n_lstms, 1, projection_dim)`, and the state
+        after them. The products, of shape `(n_words, n_lstms, 4, cell_dim)`, and the state's memory
+        are overwritten.
         """
-        *rows, cell_dim, dim = self._shape
-        outputs = products.new_empty(len(products), *rows, dim)
-        # Shape: (n_lstms, 1, projection_dim) and (n_lstms, 1, cell_dim)
-        previous, memory = state or (products.new_zeros(*rows, dim), products.new_zeros(*rows, cell_dim))
-        hidden, candidate = torch.empty_like(memory), torch.empty_like(memory)
-        # For each word. Shape: (n_lstms, 1, 4 * cell_dim), and (n_lstms, 1, cell_dim) for each block.
-        at_words = products.flatten(2).unsqueeze(2).unbind()
+        outputs = products.new_empty(len(products), self._n_lstms, 1, self._dim)
+        previous = state.output
+        memory = state.memory
+        hidden = torch.empty_like(memory)
+        candidate = torch.empty_like(memory)
+        # For each word. Shape: (n_lstms, 1, 4 * cell_dim), and (n_lstms, 1, cell_dim) for each
+        # block.
+        products_of_words = products.flatten(2).unsqueeze(2).unbind()
         i, g, f, o = (block.unsqueeze(2).unbind() for block in products.unbind(2))
         for word, output in enumerate(outputs.unbind()):
-            self._recurrent_side.add_to(at_words[word], previous)
+            self._recurrent_side.add_to(products_of_words[word], previous)
             torch.tanh(g[word], out=candidate)
             # All blocks, because one call takes less time than three.
-            at_words[word].sigmoid_()
+            products_of_words[word].sigmoid_()
             memory.mul_(f[word]).addcmul_(i[word], candidate)
             if self._cell_clip is not None:
                 memory.clamp_(-self._cell_clip, self._cell_clip)
@@ -103,10 +146,15 @@ class SentenceLstms:
             if self._clip is not None:
                 output.clamp_(-self._clip, self._clip)
             previous = output
-        return outputs, (previous, memory)
+        return outputs, _State(previous, memory)
 
 
-def _unscaled(each_product: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Products for `LstmCell` in the order and the scale of the parameters: `(n_words, n_lstms, 4, cell_dim)`."""
-    i, f, g, o = torch.stack(list(each_product), 1).chunk(4, -1)
+def _unscaled(input_side: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
+    """
+    Products for `LstmCell` in the order and the scale of the parameters:
+    `(n_words, n_lstms, 4, cell_dim)`.
+    """
+    # Shape: (n_words, n_lstms, 4 * cell_dim)
+    products = torch.stack(list(input_side), 1)
+    i, f, g, o = products.chunk(4, -1)
     return torch.stack([i, 0.5 * g, f, o], 2)

@@ -21,9 +21,10 @@ NO_WORD = "!!!MAXTERMID"
 
 class WordList:
     """
-    The words that a biLM is trained to predict, numbered by frequency, as a sampled softmax requires. A file (bilm-tf's
-    `vocab.txt`) has one word per line: the sentence boundaries `<S>` and `</S>`, `<UNK>` for all words that are not in
-    the list, then the most frequent word, and so on. The three special words may be on other lines.
+    The words that a biLM is trained to predict, numbered by frequency, as a sampled softmax
+    requires. A file (bilm-tf's `vocab.txt`) has one word per line: the sentence boundaries `<S>`
+    and `</S>`, `<UNK>` for all words that are not in the list, then the most frequent word, and so
+    on. The three special words may be on other lines.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -31,11 +32,15 @@ class WordList:
         for line, word in enumerate(words, start=1):
             # A word and its count would be one word, which is never in a text.
             if word in self._numbers or " " in word or "\t" in word:
-                raise ValueError(f"expected one word, and each word once, got {word!r}: line {line}")
+                raise ValueError(
+                    f"expected one word, and each word once, got {word!r}: line {line}"
+                )
             if word != NO_WORD:
                 self._numbers[word] = len(self._numbers)
         if missing := [word for word in _SPECIAL_WORDS if word not in self._numbers]:
-            raise ValueError(f"a word list needs {', '.join(_SPECIAL_WORDS)}, but lacks {', '.join(missing)}")
+            raise ValueError(
+                f"a word list needs {', '.join(_SPECIAL_WORDS)}, but lacks {', '.join(missing)}"
+            )
         self.words = tuple(self._numbers)
         self._unknown = self._numbers[UNKNOWN_WORD]
 
@@ -49,21 +54,29 @@ class WordList:
             raise ValueError(f"{error}: {path}") from None
 
     @classmethod
-    def from_counts(cls, counts: Mapping[str, int], *, max_words: int | None = None, min_count: int = 1) -> "WordList":
+    def from_counts(
+        cls, counts: Mapping[str, int], *, max_words: int | None = None, min_count: int = 1
+    ) -> "WordList":
         """
         The most frequent words of a text.
 
         # Parameters
 
         counts
-            The number of occurrences of each word. Special words are ignored here, because they always come first.
+            The number of occurrences of each word. Special words are ignored here, because they
+            always come first.
         max_words
             The largest size of the list, including the three special words. `None`: no limit.
         min_count
             Words that occur less often are omitted.
         """
-        words = [word for word, count in counts.items() if count >= min_count and word not in _SPECIAL_WORDS]
-        # Equally frequent words are in alphabetical order, so the list does not depend on the order of the text.
+        words = [
+            word
+            for word, count in counts.items()
+            if count >= min_count and word not in _SPECIAL_WORDS
+        ]
+        # Equally frequent words are in alphabetical order, so the list does not depend on the order
+        # of the text.
         words.sort(key=lambda word: (-counts[word], word))
         return cls([*_SPECIAL_WORDS, *words][:max_words])
 
@@ -81,6 +94,11 @@ class WordList:
 
 
 def warn_of_unknown(n_unknown: int, n_words: int) -> None:
-    """Logs a warning if more than half of the words of a text are not in the list, probably by mistake."""
+    """
+    Logs a warning if more than half of the words of a text are not in the list, probably by
+    mistake.
+    """
     if n_unknown > n_words / 2:
-        logger.warning("%d of %d words are not in the vocabulary: they all count as <UNK>", n_unknown, n_words)
+        logger.warning(
+            "%d of %d words are not in the vocabulary: they all count as <UNK>", n_unknown, n_words
+        )

@@ -1,5 +1,6 @@
 """
-LSTMs, GRUs and the highway LSTMs of semantic roles over packed sentences, which train faster on a CPU.
+LSTMs, GRUs and the highway LSTMs of semantic roles over packed sentences, which train faster on a
+CPU.
 
 The cells have the form of `LstmCell`, which explains the factors of 2.
 """
@@ -8,7 +9,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from allennlp.modules import Seq2SeqEncoder
-from allennlp.modules.seq2seq_encoders import GruSeq2SeqEncoder, LstmSeq2SeqEncoder, PytorchSeq2SeqWrapper
+from allennlp.modules.seq2seq_encoders import (
+    GruSeq2SeqEncoder,
+    LstmSeq2SeqEncoder,
+    PytorchSeq2SeqWrapper,
+)
 from allennlp.nn.util import get_dropout_mask
 from torch.nn.functional import pad
 
@@ -34,7 +39,10 @@ class HighwayGates(NamedTuple, Generic[T]):
 
 
 class HighwayCell(LstmCell):
-    """An LSTM with half of a highway's input `x` as the last product: `h_t = r * o * q_t + (1 - r) * x`."""
+    """
+    An LSTM with half of a highway's input `x` as the last product:
+    `h_t = r * o * q_t + (1 - r) * x`.
+    """
 
     gates = HighwayGates
     scales = HighwayGates(i=1.0, f=1.0, g=2.0, o=1.0, r=1.0, x=0.5)
@@ -45,7 +53,11 @@ class HighwayCell(LstmCell):
         torch.lerp(gates.x, values.output, gates.r, out=values.output)
 
     def derivatives(
-        self, gates: torch.Tensor, values: LstmValues, before: torch.Tensor, by_products: torch.Tensor
+        self,
+        gates: torch.Tensor,
+        values: LstmValues,
+        before: torch.Tensor,
+        by_products: torch.Tensor,
     ) -> LstmDerivatives:
         derivatives = super().derivatives(gates, values, before, by_products)
         gate, by = self.blocks(gates), self.blocks(by_products)
@@ -79,7 +91,8 @@ class GruDerivatives(NamedTuple):
 
 class GruCell(Cell):
     """
-    `torch.nn.GRU`, with an output that is also the memory, and with the products `y` of the previous output:
+    `torch.nn.GRU`, with an output that is also the memory, and with the products `y` of the
+    previous output:
 
         r, u = s(z_r), s(z_u)
         n    = s(z_n + r * y)
@@ -95,10 +108,16 @@ class GruCell(Cell):
     start = 0.5
 
     def forward(self, before: torch.Tensor, gates: Any, values: GruValues) -> None:
-        torch.lerp(gates.n.addcmul_(gates.r, gates.y).sigmoid_(), before, gates.u, out=values.output)
+        torch.lerp(
+            gates.n.addcmul_(gates.r, gates.y).sigmoid_(), before, gates.u, out=values.output
+        )
 
     def derivatives(
-        self, gates: torch.Tensor, values: GruValues, before: torch.Tensor, by_products: torch.Tensor
+        self,
+        gates: torch.Tensor,
+        values: GruValues,
+        before: torch.Tensor,
+        by_products: torch.Tensor,
     ) -> GruDerivatives:
         y, r, u, n = self.blocks(gates)
         by = self.blocks(by_products)
@@ -124,7 +143,9 @@ class GruCell(Cell):
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):
     """AllenNLP's encoder, trained with our own recurrence on a CPU."""
 
-    def forward(self, inputs: torch.Tensor, mask: torch.Tensor, hidden_state: Any = None) -> torch.Tensor:
+    def forward(
+        self, inputs: torch.Tensor, mask: torch.Tensor, hidden_state: Any = None
+    ) -> torch.Tensor:
         """
         From shape `(batch_size, timesteps, input_size)`, with words before padding, to
         `(batch_size, timesteps, n_directions * hidden_size)`, zero where there is no word.
@@ -135,17 +156,21 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
 
     def _run_layers(self, words: torch.Tensor, batch: PackedBatch) -> torch.Tensor:
         """From shape `(n_words, input_size)` to `(n_words, n_directions * hidden_size)`."""
-        weights, n_directions = self._module.all_weights, self._num_directions
-        for first in range(0, len(weights), n_directions):
-            if first:
+        weights = self._module.all_weights
+        for start in range(0, len(weights), self._num_directions):
+            if start > 0:
                 words = torch.nn.functional.dropout(words, self._module.dropout, self.training)
-            # Shape: (n_directions, n_gates * hidden_size, ...), each
-            parameters = (torch.stack(each) for each in zip(*weights[first : first + n_directions], strict=True))
+            directions = weights[start : start + self._num_directions]
+            # For both directions. Shape: (n_directions, n_gates * hidden_size, ...) each
+            parameters = [torch.stack(tensors) for tensors in zip(*directions, strict=True)]
             words = self._run_layer(words, batch, *parameters)
         return words
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
-        """Whether torch computes the batch: it is as fast without gradients or on a GPU, and supports rare options."""
+        """
+        Whether torch computes the batch: it is as fast without gradients or on a GPU, and supports
+        rare options.
+        """
         is_rare = self.stateful or not self._module.bias
         return is_rare or inputs.device.type != "cpu" or not torch.is_grad_enabled()
 
@@ -153,16 +178,24 @@ class _RecurrentEncoder(PytorchSeq2SeqWrapper):
 @Seq2SeqEncoder.register("elmo_lstm")
 class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
     """
-    AllenNLP's `lstm`, with the same parameters under the same names, so each loads the checkpoints of the other. It
-    trains faster on a CPU, without padding. Its gradient cannot be differentiated again.
+    AllenNLP's `lstm`, with the same parameters under the same names, so each loads the checkpoints
+    of the other. It trains faster on a CPU, without padding. Its gradient cannot be differentiated
+    again.
     """
 
     @staticmethod
     def _run_layer(
-        words: torch.Tensor, batch: PackedBatch, weight: torch.Tensor, state_weight: torch.Tensor, *biases: torch.Tensor
+        words: torch.Tensor,
+        batch: PackedBatch,
+        weight: torch.Tensor,
+        state_weight: torch.Tensor,
+        input_bias: torch.Tensor,
+        state_bias: torch.Tensor,
     ) -> torch.Tensor:
-        # The product gives the second bias a gradient of its own: gradients are clipped and added up in place.
-        return run_layer(LstmCell(), words, batch, weight, state_weight, biases[0] + 1.0 * biases[1])
+        # The product gives the second bias a gradient of its own: gradients are clipped and added
+        # up in place.
+        bias = input_bias + 1.0 * state_bias
+        return run_layer(LstmCell(), words, batch, weight, state_weight, bias)
 
     def _is_left_to_torch(self, inputs: torch.Tensor, mask: torch.Tensor) -> bool:
         # For sentences of equal length, torch makes one call to oneDNN per direction.
@@ -173,32 +206,42 @@ class LstmEncoder(_RecurrentEncoder, LstmSeq2SeqEncoder):
 
 @Seq2SeqEncoder.register("elmo_gru")
 class GruEncoder(_RecurrentEncoder, GruSeq2SeqEncoder):
-    """AllenNLP's `gru`, trained like `LstmEncoder`, but sentences of equal length also use our recurrence."""
+    """
+    AllenNLP's `gru`, trained like `LstmEncoder`, but sentences of equal length also use our
+    recurrence.
+    """
 
     @staticmethod
     def _run_layer(
-        words: torch.Tensor, batch: PackedBatch, weight: torch.Tensor, state_weight: torch.Tensor, *biases: torch.Tensor
+        words: torch.Tensor,
+        batch: PackedBatch,
+        weight: torch.Tensor,
+        state_weight: torch.Tensor,
+        input_bias: torch.Tensor,
+        state_bias: torch.Tensor,
     ) -> torch.Tensor:
         # From torch's order r, u, n to the cell's: y, r, u, n.
         dim = state_weight.size(-1)
         # The cell's outputs, doubled, are one more than torch's.
-        state_bias = biases[1] - state_weight.sum(-1)
-        bias = pad(biases[0], (dim, 0)) + pad(state_bias.roll(dim, 1), (0, dim))
+        state_bias = state_bias - state_weight.sum(-1)
+        bias = pad(input_bias, (dim, 0)) + pad(state_bias.roll(dim, 1), (0, dim))
         return run_layer(GruCell(), words, batch, weight, state_weight.roll(dim, 1), bias)
 
 
 @Seq2SeqEncoder.register("elmo_alternating_highway_lstm")
 class AlternatingHighwayLstm(Seq2SeqEncoder):
     """
-    The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): stacked LSTMs with highway
-    connections. The first runs forward over a sentence, the second backward, and so on. Weight matrices are initialised
-    to be orthonormal, gate by gate, and forget gates have an initial bias of 1. The result is the same as in AllenNLP's
-    `alternating_lstm`, but padding is not computed.
+    The encoder of He et al. (2017) for semantic roles (section A.5 of the paper): stacked LSTMs
+    with highway connections. The first runs forward over a sentence, the second backward, and so
+    on. Weight matrices are initialised to be orthonormal, gate by gate, and forget gates have an
+    initial bias of 1. The result is the same as in AllenNLP's `alternating_lstm`, but padding is
+    not computed.
 
     # Parameters
 
     recurrent_dropout_probability : `float`
-        Applied to an LSTM's output on its way to the next word, with the same units at all words of a sentence.
+        Applied to an LSTM's output on its way to the next word, with the same units at all words of
+        a sentence.
     use_input_projection_bias : `bool`
         Whether the projection of the input has a bias, in addition to the bias of the gates.
     """
@@ -212,9 +255,12 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         use_input_projection_bias: bool = False,
     ) -> None:
         super().__init__()
-        self._dims = input_size, hidden_size
+        self._input_size = input_size
+        self._hidden_size = hidden_size
         self.layers = torch.nn.ModuleList(
-            _HighwayLstm(size, hidden_size, recurrent_dropout_probability, use_input_projection_bias)
+            _HighwayLstm(
+                size, hidden_size, recurrent_dropout_probability, use_input_projection_bias
+            )
             for size in [input_size, *[hidden_size] * (num_layers - 1)]
         )
 
@@ -232,10 +278,10 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
         return words.index_select(0, batch.mirrored) if len(self.layers) % 2 else words
 
     def get_input_dim(self) -> int:
-        return self._dims[0]
+        return self._input_size
 
     def get_output_dim(self) -> int:
-        return self._dims[1]
+        return self._hidden_size
 
     def is_bidirectional(self) -> bool:
         return False
@@ -243,8 +289,8 @@ class AlternatingHighwayLstm(Seq2SeqEncoder):
 
 class _HighwayLstm(torch.nn.Module):
     """
-    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, followed in `input_weight` by
-    the input that the highway carries.
+    One layer. The rows of its weights are in the order of AllenNLP's cell: i, f, g, o, r, followed
+    in `input_weight` by the input that the highway carries.
     """
 
     def __init__(self, input_dim: int, dim: int, dropout: float, input_bias: bool) -> None:
@@ -263,14 +309,24 @@ class _HighwayLstm(torch.nn.Module):
         bias = pad(self.state_bias, (0, dim))
         if self.input_bias is not None:
             bias = bias + self.input_bias
-        parameters = self.input_weight.unsqueeze(0), self.state_weight.unsqueeze(0), bias.unsqueeze(0)
         dropout_mask = None
         if self.training and self._dropout > 0.0:
-            dropout_mask = get_dropout_mask(self._dropout, packed.new_empty(1, batch.n_sentences, dim))
-        return run_layer(HighwayCell(), packed, batch, *parameters, dropout_mask)
+            dropout_mask = get_dropout_mask(
+                self._dropout, packed.new_empty(1, batch.n_sentences, dim)
+            )
+        # One direction.
+        return run_layer(
+            HighwayCell(),
+            packed,
+            batch,
+            self.input_weight.unsqueeze(0),
+            self.state_weight.unsqueeze(0),
+            bias.unsqueeze(0),
+            dropout_mask,
+        )
 
 
 def _orthonormal_blocks(n_blocks: int, n_rows: int, n_columns: int) -> torch.Tensor:
     """Shape `(n_blocks * n_rows, n_columns)`."""
-    blocks = (torch.nn.init.orthogonal_(torch.empty(n_rows, n_columns)) for _ in range(n_blocks))
-    return torch.cat(list(blocks))
+    blocks = [torch.nn.init.orthogonal_(torch.empty(n_rows, n_columns)) for _ in range(n_blocks)]
+    return torch.cat(blocks)

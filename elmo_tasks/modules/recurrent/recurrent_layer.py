@@ -1,14 +1,15 @@
 """
 Recurrent layers over packed sentences, from the zero state, with a custom gradient.
 
-The backward direction reads mirrored sentences, so both directions have the same number of sentences at each step. The
-loops over the words compute only what depends on the previous word, for all directions in each call. In the backward
-pass, the gradient of the weights is one product over all words.
+The backward direction reads mirrored sentences, so both directions have the same number of
+sentences at each step. The loops over the words compute only what depends on the previous word, for
+all directions in each call. In the backward pass, the gradient of the weights is one product over
+all words.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -20,11 +21,13 @@ __all__ = ["RecurrentLayerFunction", "run_layer", "run_packed"]
 
 
 def run_packed(
-    inputs: torch.Tensor, mask: torch.Tensor, run: Callable[[torch.Tensor, PackedBatch], torch.Tensor]
+    inputs: torch.Tensor,
+    mask: torch.Tensor,
+    run: Callable[[torch.Tensor, PackedBatch], torch.Tensor],
 ) -> torch.Tensor:
     """
-    Runs layers over packed words: from shape `(batch_size, timesteps, input_dim)`, with words before padding, to
-    `(batch_size, timesteps, output_dim)`, zero where there is no word.
+    Runs layers over packed words: from shape `(batch_size, timesteps, input_dim)`, with words
+    before padding, to `(batch_size, timesteps, output_dim)`, zero where there is no word.
     """
     batch = pack(mask.sum(-1).cpu().numpy()).to(mask.device)
     positions = batch.positions(mask.size(1))
@@ -47,31 +50,40 @@ def run_layer(
     """
     From packed words, of shape `(n_words, input_dim)`, to shape `(n_words, n_directions * dim)`.
 
-    The weights of the previous output, of shape `(n_directions, n * dim, dim)`, are for the first blocks of the cell's
-    products; those of the words, of shape `(n_directions, n * dim, input_dim)`, for the last. The bias is for all.
-    The dropout mask, of shape `(n_directions, n_sentences, dim)`, is for the output on its way to the next word.
+    The weights of the previous output, of shape `(n_directions, n * dim, dim)`, are for the first
+    blocks of the cell's products; those of the words, of shape
+    `(n_directions, n * dim, input_dim)`, for the last. The bias is for all. The dropout mask, of
+    shape `(n_directions, n_sentences, dim)`, is for the output on its way to the next word.
     """
     scales = bias.new_tensor(cell.scales).repeat_interleave(state_weight.size(-1))
     input_weight = input_weight * scales[-input_weight.size(1) :, None]
     # The outputs are still halved.
     state_weight = state_weight * (2.0 * scales[: state_weight.size(1), None])
-    parameters = input_weight, state_weight, bias * scales
-    outputs: torch.Tensor = RecurrentLayerFunction.apply(cell, batch, words, *parameters, dropout_mask)
+    outputs: torch.Tensor = RecurrentLayerFunction.apply(
+        cell, batch, words, input_weight, state_weight, bias * scales, dropout_mask
+    )
     return torch.add(outputs.new_tensor(-2.0 * cell.start), outputs, alpha=2.0)
 
 
-class _Step(NamedTuple):
-    """A step of the forward pass: views of all products of its words, and of what the cell fills."""
+@dataclass(slots=True, kw_only=True)
+class _Step:
+    """
+    A step of the forward pass: views of all products of its words, and of what the cell fills.
+    """
 
     recurrent: torch.Tensor
     """The products that include the previous output: shape `(n_directions, n_rows, n * dim)`."""
     logistic: torch.Tensor
+    """The blocks that become their logistic function."""
     gates: Any
     values: Any
 
 
-class _StepBack(NamedTuple):
-    """A step of the backward pass, with the derivatives of the cell: the gradients in `Cell.backward`."""
+@dataclass(slots=True, kw_only=True)
+class _StepBack:
+    """
+    A step of the backward pass, with the derivatives of the cell: the gradients in `Cell.backward`.
+    """
 
     d_recurrent: torch.Tensor
     d_output: torch.Tensor
@@ -86,114 +98,184 @@ class RecurrentLayerFunction(torch.autograd.Function):
     def forward(ctx, cell, batch, words, input_weight, state_weight, bias, dropout_mask):
         n_directions, n_recurrent, dim = state_weight.shape
         inputs = _in_directions([words] * n_directions, batch)
-        # The products without the previous outputs; they become the gates. Shape: (n_directions, n_words, n * dim)
+        # The products without the previous outputs; they become the gates. Shape: (n_directions,
+        # n_words, n * dim)
         gates = _input_side(inputs, input_weight, bias)
         # Shape: (n_values, n_directions, n_words, dim)
         values = words.new_empty(len(cell.values._fields), n_directions, len(words), dim)
-        recurrent_side = state_weight.transpose(1, 2).contiguous()
-        memory, state = words.new_full((2, n_directions, batch.n_sentences, dim), cell.start)
+        recurrent_weight = state_weight.transpose(1, 2).contiguous()
+        # Shape: (n_directions, n_sentences, dim)
+        memory = words.new_full((n_directions, batch.n_sentences, dim), cell.start)
+        state = memory
         for step in _steps(cell, gates, values, n_recurrent, batch.batch_sizes):
-            n_now = step.recurrent.size(1)
-            torch.baddbmm(step.recurrent, _first_rows(state, n_now), recurrent_side, out=step.recurrent)
+            n_rows = step.recurrent.size(1)
+            torch.baddbmm(
+                step.recurrent, _first_rows(state, n_rows), recurrent_weight, out=step.recurrent
+            )
             step.logistic.sigmoid_()
-            cell.forward(_first_rows(memory, n_now), step.gates, step.values)
-            memory, state = step.values[0], step.values[-1]
+            cell.forward(_first_rows(memory, n_rows), step.gates, step.values)
+            memory = step.values[0]
+            state = step.values[-1]
             if dropout_mask is not None:
-                state = state * _first_rows(dropout_mask, n_now)
+                state = state * _first_rows(dropout_mask, n_rows)
         ctx.save_for_backward(gates, values, input_weight, state_weight, dropout_mask, *inputs)
-        ctx.cell, ctx.batch = cell, batch
+        ctx.cell = cell
+        ctx.batch = batch
         return torch.cat(_in_directions(values[-1], batch), -1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_words: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         gates, values, input_weight, state_weight, dropout_mask, *inputs = ctx.saved_tensors
-        cell, batch = ctx.cell, ctx.batch
-        before, outputs_before = (_before(each, cell.start, batch) for each in (values[0], values[-1]))
+        cell: Cell = ctx.cell
+        batch: PackedBatch = ctx.batch
+        memory_before = _before(values[0], cell.start, batch)
+        outputs_before = _before(values[-1], cell.start, batch)
         d_products = torch.empty_like(gates)
-        derivatives = cell.derivatives(gates, cell.values(*values), before, d_products)
+        derivatives = cell.derivatives(gates, cell.values(*values), memory_before, d_products)
         d_inputs = d_products[..., -input_weight.size(1) :]
         d_recurrent = d_products[..., : state_weight.size(1)]
         d_outputs = torch.stack(_in_directions(d_words.chunk(len(state_weight), -1), batch))
         steps = _steps_back(d_recurrent, d_outputs, d_products, derivatives, batch.batch_sizes)
         _run_back(cell, steps, state_weight, dropout_mask)
-        # Over all words.
+        # The gradients of the weights, over all words.
         if dropout_mask is not None:
             outputs_before *= dropout_mask.index_select(1, batch.sentences)
-        d_input_weight = torch.stack([part.t() @ each for part, each in zip(d_inputs, inputs, strict=True)])
-        of_words = None
+        d_input_weight = torch.stack(
+            [d_input.t() @ words for d_input, words in zip(d_inputs, inputs, strict=True)]
+        )
+        d_all_words = None
         if ctx.needs_input_grad[2]:
-            of_words = functools.reduce(torch.Tensor.add_, _in_directions(d_inputs @ input_weight, batch))
+            d_all_words, *backward = _in_directions(d_inputs @ input_weight, batch)
+            for d_backward_words in backward:
+                d_all_words.add_(d_backward_words)
         d_state_weight = d_recurrent.transpose(1, 2) @ outputs_before
-        return None, None, of_words, d_input_weight, d_state_weight, d_products.sum(1), None
+        return None, None, d_all_words, d_input_weight, d_state_weight, d_products.sum(1), None
 
 
-def _input_side(inputs: list[torch.Tensor], input_weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """The bias, and in the last blocks also the products with the words: shape `(n_directions, n_words, n * dim)`."""
+def _input_side(
+    inputs: list[torch.Tensor], input_weight: torch.Tensor, bias: torch.Tensor
+) -> torch.Tensor:
+    """
+    The bias, and in the last blocks also the products with the words: shape
+    `(n_directions, n_words, n * dim)`.
+    """
     n_constant = bias.size(1) - input_weight.size(1)
     products = inputs[0].new_empty(len(inputs), len(inputs[0]), bias.size(1))
     products[..., :n_constant] = bias[:, None, :n_constant]
-    for to_fill, words, weight, offset in zip(products, inputs, input_weight, bias, strict=True):
-        torch.addmm(offset[n_constant:], words, weight.t(), out=to_fill[:, n_constant:])
+    for direction, words in enumerate(inputs):
+        torch.addmm(
+            bias[direction, n_constant:],
+            words,
+            input_weight[direction].t(),
+            out=products[direction, :, n_constant:],
+        )
     return products
 
 
 def _steps(
-    cell: Cell, gates: torch.Tensor, values: torch.Tensor, n_recurrent: int, batch_sizes: list[int]
+    cell: Cell,
+    gates: torch.Tensor,
+    values: torch.Tensor,
+    n_recurrent: int,
+    batch_sizes: list[int],
 ) -> Iterator[_Step]:
+    """The steps in order. All tensors are split at once, because slicing is slow in loops."""
     dim = values.size(-1)
-    logistic = gates[..., cell.logistic.start * dim : cell.logistic.stop * dim]
-    # All are split in one pass, because slicing is slow in loops.
-    recurrent, logistic, *each = (
-        tensor.split(batch_sizes, 1) for tensor in (gates[..., :n_recurrent], logistic, *cell.blocks(gates), *values)
-    )
-    n_blocks = len(cell.gates._fields)
-    gates_of_steps = map(cell.gates, *each[:n_blocks])
-    return map(_Step, recurrent, logistic, gates_of_steps, map(cell.values, *each[n_blocks:]))
+    logistic_columns = slice(cell.logistic.start * dim, cell.logistic.stop * dim)
+    recurrent = torch.split(gates[..., :n_recurrent], batch_sizes, 1)
+    logistic = torch.split(gates[..., logistic_columns], batch_sizes, 1)
+    blocks = [torch.split(block, batch_sizes, 1) for block in cell.blocks(gates)]
+    all_values = [torch.split(value, batch_sizes, 1) for value in values]
+    gates_of_steps = map(cell.gates, *blocks)
+    values_of_steps = map(cell.values, *all_values)
+    for number, (step_gates, step_values) in enumerate(
+        zip(gates_of_steps, values_of_steps, strict=True)
+    ):
+        yield _Step(
+            recurrent=recurrent[number],
+            logistic=logistic[number],
+            gates=step_gates,
+            values=step_values,
+        )
 
 
 def _steps_back(
-    d_recurrent: torch.Tensor, d_outputs: torch.Tensor, d_products: torch.Tensor, derivatives: Any, sizes: list[int]
+    d_recurrent: torch.Tensor,
+    d_outputs: torch.Tensor,
+    d_products: torch.Tensor,
+    derivatives: Any,
+    batch_sizes: list[int],
 ) -> list[_StepBack]:
-    tensors = d_recurrent, d_outputs, d_products.unflatten(-1, (-1, d_outputs.size(-1)))
-    of_cell = map(type(derivatives), *(tensor.split(sizes, 1) for tensor in derivatives))
-    return list(map(_StepBack, *(tensor.split(sizes, 1) for tensor in tensors), of_cell))
+    """The steps in order. The derivatives are a named tuple of the cell."""
+    dim = d_outputs.size(-1)
+    # Shape: (n_directions, n_words, n_blocks, dim)
+    d_blocks = d_products.unflatten(-1, (-1, dim))
+    d_recurrent_of_steps = torch.split(d_recurrent, batch_sizes, 1)
+    d_outputs_of_steps = torch.split(d_outputs, batch_sizes, 1)
+    d_blocks_of_steps = torch.split(d_blocks, batch_sizes, 1)
+    split_derivatives = [torch.split(derivative, batch_sizes, 1) for derivative in derivatives]
+    derivatives_of_steps = map(type(derivatives), *split_derivatives)
+    return [
+        _StepBack(
+            d_recurrent=d_recurrent_of_steps[number],
+            d_output=d_outputs_of_steps[number],
+            d_products=d_blocks_of_steps[number],
+            derivatives=step_derivatives,
+        )
+        for number, step_derivatives in enumerate(derivatives_of_steps)
+    ]
 
 
-def _run_back(cell: Any, steps: list[_StepBack], state_weight: torch.Tensor, dropout_mask: torch.Tensor | None) -> None:
+def _run_back(
+    cell: Cell,
+    steps: list[_StepBack],
+    state_weight: torch.Tensor,
+    dropout_mask: torch.Tensor | None,
+) -> None:
     """Fills the gradients of the products, from the last step to the first."""
     if not steps:
         return
     # One row per sentence, zero until its last word.
     d_memory = torch.zeros_like(steps[0].d_output)
-    for step, before in zip(reversed(steps), [*reversed(steps[:-1]), None], strict=True):
-        n_now = step.d_output.size(1)
-        d_previous = None if before is None else _first_rows(before.d_output, n_now)
-        cell.backward(step.d_output, d_previous, _first_rows(d_memory, n_now), step.d_products, step.derivatives)
-        if d_previous is None:
-            break
+    for number in reversed(range(len(steps))):
+        step = steps[number]
+        n_rows = step.d_output.size(1)
+        step_d_memory = _first_rows(d_memory, n_rows)
+        if number == 0:
+            cell.backward(step.d_output, None, step_d_memory, step.d_products, step.derivatives)
+            return
+        d_previous = _first_rows(steps[number - 1].d_output, n_rows)
+        cell.backward(step.d_output, d_previous, step_d_memory, step.d_products, step.derivatives)
         if dropout_mask is None:
             torch.baddbmm(d_previous, step.d_recurrent, state_weight, out=d_previous)
         else:
-            d_previous.addcmul_(step.d_recurrent @ state_weight, _first_rows(dropout_mask, n_now))
+            d_state = step.d_recurrent @ state_weight
+            d_previous.addcmul_(d_state, _first_rows(dropout_mask, n_rows))
 
 
 def _before(values: torch.Tensor, start: float, batch: PackedBatch) -> torch.Tensor:
-    """The values at the previous words, of shape `(n_directions, n_words, dim)`; `start` at the first words."""
+    """
+    The values at the previous words, of shape `(n_directions, n_words, dim)`; `start` at the first
+    words.
+    """
     first = values.new_full((len(values), batch.n_sentences, values.size(-1)), start)
     # A batch may have no words.
     return torch.cat([first[:, :0], *previous_values(values, first, batch.batch_sizes)], 1)
 
 
-def _in_directions(parts: Iterable[torch.Tensor], batch: PackedBatch) -> list[torch.Tensor]:
+def _in_directions(tensors: Iterable[torch.Tensor], batch: PackedBatch) -> list[torch.Tensor]:
     """
-    The forward direction's words unchanged and the backward direction's words mirrored, from one or two tensors of
-    shape `(n_words, dim)`. A second call restores the order.
+    The forward direction's words unchanged and the backward direction's words mirrored, from one or
+    two tensors of shape `(n_words, dim)`. A second call restores the order.
     """
-    forward, *backward = parts
-    return [forward, *(part.index_select(0, batch.mirrored) for part in backward)]
+    forward, *backward = tensors
+    return [forward, *(tensor.index_select(0, batch.mirrored) for tensor in backward)]
 
 
 def _first_rows(tensor: torch.Tensor, n_rows: int) -> torch.Tensor:
-    """The first rows of shape `(n_directions, n, dim)`. Slicing is slow in loops, so it is skipped where possible."""
+    """
+    The first rows of shape `(n_directions, n, dim)`. Slicing is slow in loops, so it is skipped
+    where possible.
+    """
     return tensor if tensor.size(1) == n_rows else tensor[:, :n_rows]

@@ -52,7 +52,9 @@ class TestBidirectionalLayer:
         lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5),
         seed=st.integers(0, 1000),
     )
-    def test_they_equal_the_plain_ones(self, with_gradients, dims, cell_clip, projection_clip, n_lstms, lengths, seed):
+    def test_they_equal_the_plain_ones(
+        self, with_gradients, dims, cell_clip, projection_clip, n_lstms, lengths, seed
+    ):
         kwargs = dict(zip(("cell_dim", "projection_dim"), dims, strict=True))
         clips = dict(cell_clip=cell_clip, projection_clip=projection_clip)
         lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
@@ -64,7 +66,9 @@ class TestBidirectionalLayer:
             plain = Lstm(BilmOptions(**kwargs, **clips)).double()
             plain.load_state_dict(lstm.state_dict())
             for row, sentence in enumerate(sentences[index]):
-                torch.testing.assert_close(outputs[index][row], plain(sentence)[0], rtol=0, atol=1e-12)
+                torch.testing.assert_close(
+                    outputs[index][row], plain(sentence)[0], rtol=0, atol=1e-12
+                )
 
     def test_the_clip_takes_effect(self):
         lstm = random_lstm(std=3.0, projection_clip=0.3)

@@ -15,11 +15,17 @@ def test_a_long_sentence_equals_the_plain_lstm(elements_stacked, clips, n_words,
     """With one product for all LSTMs, and with one for each; in one span of words, and in several."""
     monkeypatch.setattr(one_sentence, "ELEMENTS_STACKED", elements_stacked)
     lstms = [random_lstm(seed, **clips).requires_grad_(False) for seed in range(2)]
-    inputs = torch.randn(2, n_words, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    inputs = torch.randn(
+        2, n_words, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
     outputs = BidirectionalLayer(lstms)(inputs, [1] * n_words)
     for lstm, words, found in zip(lstms, inputs, outputs, strict=True):
         plain = Lstm(
-            BilmOptions(cell_dim=5, projection_dim=2, **{**dict(cell_clip=None, projection_clip=None), **clips})
+            BilmOptions(
+                cell_dim=5,
+                projection_dim=2,
+                **{**dict(cell_clip=None, projection_clip=None), **clips},
+            )
         )
         plain.double().load_state_dict(lstm.state_dict())
         torch.testing.assert_close(found, plain(words)[0], rtol=0, atol=1e-12)

@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.bilm.kernels.packed_linear import IS_GPU
-from elmo_tasks.bilm.lstm import bidirectional_layer, cell
-from elmo_tasks.bilm.lstm.bidirectional_layer import Clips, ProjectedLstmFunction
+from elmo_tasks.bilm.lstm import torch_steps, training
+from elmo_tasks.bilm.lstm.recurrence import Clips
+from elmo_tasks.bilm.lstm.training import ProjectedLstmFunction
+from elmo_tasks.bilm.packed_linear import IS_GPU
 
 BATCH_SIZES = [3, 3, 2, 1]
 CLIPS = Clips(0.4, 0.4)
@@ -21,7 +22,8 @@ def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
         "projection": (2, 3, 2),
     }
     return {
-        name: torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_() for name, shape in shapes.items()
+        name: torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
+        for name, shape in shapes.items()
     }
 
 
@@ -32,10 +34,11 @@ def apply(given: dict[str, torch.Tensor]) -> Any:
 class TestProjectedLstmFunction:
     @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
     def test_gradients_in_spans_of_any_size(self, rows_at_once, monkeypatch):
-        monkeypatch.setitem(bidirectional_layer._GRADIENT_ROWS_AT_ONCE, "cpu", rows_at_once)
-        monkeypatch.setattr(cell, "_GATES_AT_ONCE", 12 * rows_at_once)
+        monkeypatch.setitem(training.GRADIENT_ROWS_AT_ONCE, "cpu", rows_at_once)
+        monkeypatch.setattr(torch_steps, "GATES_AT_ONCE", 12 * rows_at_once)
         assert torch.autograd.gradcheck(
-            lambda *each: ProjectedLstmFunction.apply(*each, BATCH_SIZES, CLIPS), tuple(tensors().values())
+            lambda *each: ProjectedLstmFunction.apply(*each, BATCH_SIZES, CLIPS),
+            tuple(tensors().values()),
         )
 
     def test_stacked_products_equal_a_list_of_products(self, monkeypatch):

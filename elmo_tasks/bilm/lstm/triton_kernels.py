@@ -1,9 +1,9 @@
 """
 The step of `LstmCell`, with its gradient, as one Triton kernel in each direction.
 
-Triton is optional, so only `fused_cell.py` imports this module. A program computes `block` units of one row of an LSTM;
-`of_*` is the distance between the LSTMs in each tensor, in elements. Rows are contiguous: `cell_dim` units, or four
-blocks of them (i, f, g, o).
+Triton is optional, so only `triton_steps.py` imports this module. A program computes `block` units
+of one row of an LSTM; `of_*` is the distance between the LSTMs in each tensor, in elements. Rows
+are contiguous: `cell_dim` units, or four blocks of them (i, f, g, o).
 """
 
 # Triton's functions have no types.
@@ -17,8 +17,10 @@ __all__ = ["backward", "forward"]
 
 @triton.jit
 def forward(
-    products, memory, hidden, gates, memories, of_products, of_memory, of_hidden, of_gates, of_memories,
-    bound, cell_dim: tl.constexpr, is_clipped: tl.constexpr, is_kept: tl.constexpr, block: tl.constexpr,
+    products, memory, hidden, gates, memories,
+    of_products, of_memory, of_hidden, of_gates, of_memories,
+    bound, cell_dim: tl.constexpr, is_clipped: tl.constexpr, is_kept: tl.constexpr,
+    block: tl.constexpr,
 ):  # fmt: skip
     """Updates `memory`, fills `hidden`, and if `is_kept` also `gates` and `memories`."""
     row, lstm = tl.program_id(0), tl.program_id(1)
@@ -50,7 +52,10 @@ def backward(
     of_gates, of_memory, of_before, of_d_hidden, of_d_memory, of_d_products, of_hidden,
     bound, cell_dim: tl.constexpr, is_clipped: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
-    """Turns `d_memory` into the gradient of the memory before the step, and fills `d_products` and `hidden`."""
+    """
+    Turns `d_memory` into the gradient of the memory before the step, and fills `d_products` and
+    `hidden`.
+    """
     row, lstm = tl.program_id(0), tl.program_id(1)
     unit = tl.program_id(2) * block + tl.arange(0, block)
     exists = unit < cell_dim

@@ -9,7 +9,7 @@ from allennlp.nn.util import viterbi_decode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.modules.labels import best_tags, bio_scores, crf_scores, tag_probabilities
+from elmo_tasks.modules.decoding import best_tags, bio_scores, crf_scores, tag_probabilities
 from tests.largest_tensor import largest_tensor
 
 BIOUL = dict(enumerate(["O", "B-X", "I-X", "L-X", "U-X", "U-Y"]))
@@ -25,36 +25,48 @@ class TestBestTags:
     @given(st.lists(st.integers(1, 7), min_size=1, max_size=5), st.booleans(), st.integers(0, 99))
     def test_they_match_allennlps_crf(self, lengths, has_rules, seed):
         crf = random_crf(allowed_transitions("BIOUL", BIOUL) if has_rules else None)
-        logits = 3 * torch.randn(len(lengths), 7, len(BIOUL), generator=torch.Generator().manual_seed(seed))
+        logits = 3 * torch.randn(
+            len(lengths), 7, len(BIOUL), generator=torch.Generator().manual_seed(seed)
+        )
         mask = torch.arange(7) < torch.tensor(lengths)[:, None]
-        assert best_tags(logits, mask, *crf_scores(crf)) == [path for path, _ in crf.viterbi_tags(logits, mask)]
+        assert best_tags(logits, mask, crf_scores(crf)) == [
+            path for path, _ in crf.viterbi_tags(logits, mask)
+        ]
 
     @pytest.mark.parametrize("seed", range(5))
     def test_they_are_the_best_of_all_that_bio_allows(self, seed):
         """The scores favour `I-` tags, so the rules matter."""
         torch.manual_seed(seed)
         logits = torch.randn(6, 4, len(BIO)) + torch.tensor([0, 0, 1, 1, 0, 0, 1])
-        found = best_tags(logits, torch.ones(6, 4, dtype=torch.bool), *bio_scores(BIO))
+        found = best_tags(logits, torch.ones(6, 4, dtype=torch.bool), bio_scores(BIO))
 
         def is_allowed(path):
             names = ["O", *(BIO[tag] for tag in path)]
-            return all(not tag.startswith("I-") or before[1:] == tag[1:] for before, tag in pairwise(names))
+            return all(
+                not tag.startswith("I-") or before[1:] == tag[1:] for before, tag in pairwise(names)
+            )
 
         allowed = list(filter(is_allowed, product(range(len(BIO)), repeat=4)))
         for scores, tags in zip(logits.tolist(), found, strict=True):
-            best = max(allowed, key=lambda path: sum(row[tag] for row, tag in zip(scores, path, strict=True)))
+            best = max(
+                allowed,
+                key=lambda path: sum(row[tag] for row, tag in zip(scores, path, strict=True)),
+            )
             assert tags == list(best)
 
     def test_they_match_allennlps_semantic_roles(self):
         """In float64, because `viterbi_decode` adds 100,000 to the scores."""
         torch.manual_seed(0)
-        transitions, starts, ends = bio_scores(BIO)
+        rules = bio_scores(BIO)
         lengths = torch.tensor([7, 1, 30, 12])
         logits = 2 * torch.randn(4, 30, len(BIO))
-        found = best_tags(logits, torch.arange(30) < lengths.unsqueeze(-1), transitions, starts, ends)
-        for row, tags in enumerate(found):
+        predicted = best_tags(logits, torch.arange(30) < lengths.unsqueeze(-1), rules)
+        for row, tags in enumerate(predicted):
             scores = logits[row, : lengths[row]].double().log_softmax(-1)
-            assert tags == viterbi_decode(scores, transitions.double(), allowed_start_transitions=starts.double())[0]
+            expected, _ = viterbi_decode(
+                scores, rules.transitions.double(), allowed_start_transitions=rules.starts.double()
+            )
+            assert tags == expected
 
 
 def test_tag_probabilities_are_shares_of_all_sequences():
@@ -75,8 +87,12 @@ def test_tag_probabilities_are_shares_of_all_sequences():
             (of_sentences[row], (0, n_words - 1)),
             *zip(found[row], of_sentence, strict=True),
         ]:
-            held = (sequences[:, first : last + 1] == torch.tensor(sentence[first : last + 1])).all(1)
-            assert probability == pytest.approx((numerators[held].sum() / numerators.sum()).item(), rel=1e-5)
+            held = (sequences[:, first : last + 1] == torch.tensor(sentence[first : last + 1])).all(
+                1
+            )
+            assert probability == pytest.approx(
+                (numerators[held].sum() / numerators.sum()).item(), rel=1e-5
+            )
     assert list(map(len, found)) == list(map(len, spans))
 
 
@@ -91,10 +107,15 @@ def log_partition(crf, logits):
 def test_tag_probabilities_match_sums_without_the_other_tags_of_a_span():
     crf = random_crf(None).double()
     lengths = [60, 7, 33]
-    logits = 4 * torch.randn(3, 60, len(BIOUL), generator=torch.Generator().manual_seed(1), dtype=torch.double)
+    logits = 4 * torch.randn(
+        3, 60, len(BIOUL), generator=torch.Generator().manual_seed(1), dtype=torch.double
+    )
     mask = torch.arange(60) < torch.tensor(lengths)[:, None]
-    tags = best_tags(logits, mask, *crf_scores(crf))
-    spans = [[(first, min(first + width, n - 1)) for first in range(n) for width in (0, 5)] for n in lengths]
+    tags = best_tags(logits, mask, crf_scores(crf))
+    spans = [
+        [(first, min(first + width, n - 1)) for first in range(n) for width in (0, 5)]
+        for n in lengths
+    ]
     _, found = tag_probabilities(crf, logits, mask, tags, spans)
     for row, n_words in enumerate(lengths):
         scores = logits[row, :n_words]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.kernels.packed_linear import Int8Linear, PackedLinear, StackedLinear, packed_linear
+from elmo_tasks.bilm.packed_linear import Int8Linear, PackedLinear, StackedLinear, packed_linear
 
 # The largest error allowed, relative to the sum of the magnitudes of the terms. A CPU without bfloat16 instructions
 # may round a product and then the sum. In float64, `linear` computes the product instead of oneDNN.
@@ -159,7 +159,7 @@ class TestStackedLinear:
 KERNELS = """
 import ctypes
 import torch
-from elmo_tasks.bilm.kernels.packed_linear import PackedLinear
+from elmo_tasks.bilm.packed_linear import PackedLinear
 
 def megabytes():
     ctypes.CDLL(None).malloc_trim(0)

@@ -1,1 +1,0 @@
-"""Matrix products with packed weights, the LSTM's cell on a GPU, and values computed once from frozen weights."""
