@@ -13,7 +13,8 @@ import pytest
 
 # Images for containers set it; the programs that tests start would compile every module again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-# Models this small have no work to share: threads would wait for each other and take ten times as long.
+# Models this small have no work to share: threads would wait for each other and take ten times as
+# long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
@@ -27,7 +28,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("skipped tests")
     for reason, files in sorted(files_of.items(), key=lambda item: -len(item[1])):
         terminalreporter.write_line(f"{len(files):4}  {reason}: {', '.join(sorted(set(files)))}")
-    terminalreporter.write_line("No other test was skipped." if files_of else "No test was skipped.")
+    terminalreporter.write_line(
+        "No other test was skipped." if files_of else "No test was skipped."
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -41,7 +44,9 @@ def fast_archives() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def interrupts() -> None:
-    """Restores Ctrl-C, which background jobs of a shell ignore, for the programs that tests start."""
+    """
+    Restores Ctrl-C, which background jobs of a shell ignore, for the programs that tests start.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

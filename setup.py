@@ -1,6 +1,7 @@
 """
-The one step of the build that setup.cfg cannot express: training_configs/ and fixtures/ stand at the top of the
-checkout and are part of the package in a wheel, where `elmo_tasks.shipped` finds them.
+The one step of the build that setup.cfg cannot express: training_configs/ and fixtures/ stand at
+the top of the checkout and are part of the package in a wheel, where `elmo_tasks.files.shipped`
+finds them.
 """
 
 import shutil
@@ -13,7 +14,10 @@ CHECKOUT = Path(__file__).parent
 
 
 class BuildWithData(build_py):
-    """Copies the folders into the package, except in an editable installation, which reads them from the checkout."""
+    """
+    Copies the folders into the package, except in an editable installation, which reads them from
+    the checkout.
+    """
 
     def run(self) -> None:
         super().run()

@@ -1,6 +1,7 @@
 """
-Runs the first blocks of README in an empty folder, and compares what they print: `python .ci/readme.py 3`. Blocks that
-install packages are left out. The folder has the trained models, which a wheel does not contain.
+Runs the first blocks of README in an empty folder, and compares what they print:
+`python .ci/readme.py 3`. Blocks that install packages are left out. The folder has the trained
+models, which a wheel does not contain.
 """
 
 import contextlib

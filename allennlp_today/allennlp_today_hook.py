@@ -1,6 +1,7 @@
 """
-What torch imports. This module is in site-packages also if `allennlp_today` is installed as editable, so a checkout
-that is moved afterwards leaves a warning; without the module, `import torch` would end with an error.
+What torch imports. This module is in site-packages also if `allennlp_today` is installed as
+editable, so a checkout that is moved afterwards leaves a warning; without the module,
+`import torch` would end with an error.
 """
 
 import importlib.util
@@ -12,7 +13,10 @@ __all__ = ["install"]
 
 
 def install() -> None:
-    """Calls `allennlp_today.install`. Never raises, because an error here would stop programs that only need torch."""
+    """
+    Calls `allennlp_today.install`. Never raises, because an error here would stop programs that
+    only need torch.
+    """
     try:
         from allennlp_today import install
 
@@ -20,7 +24,9 @@ def install() -> None:
     except Exception as error:
         if importlib.util.find_spec("allennlp") is None:
             return
-        message = f"allennlp_today is installed but does not work, so AllenNLP is not repaired: {error!r}"
+        message = (
+            f"allennlp_today is installed but does not work, so AllenNLP is not repaired: {error!r}"
+        )
         sys.modules["allennlp.models.archival"] = _Closed(message)
         try:
             warnings.warn(message, RuntimeWarning, 2)
@@ -29,7 +35,9 @@ def install() -> None:
 
 
 class _Closed(ModuleType):
-    """Instead of AllenNLP's module for archives, which would read untrusted ones without the guards."""
+    """
+    Instead of AllenNLP's module for archives, which would read untrusted ones without the guards.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__("allennlp.models.archival")

@@ -24,14 +24,18 @@ import torch
 from torch_layers import TorchLstms
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import BYTES
-from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.bilm.character_ids import BYTES
+from elmo_tasks.files.shipped import FIXTURES
 
 ORIGINAL = BilmOptions()
 SIZES = {
     # To try the script out.
-    "tiny": replace(ORIGINAL, cell_dim=16, projection_dim=8, filters=ORIGINAL.filters[:3], n_highway=1),
-    "small": replace(ORIGINAL, cell_dim=1024, projection_dim=128, filters=ORIGINAL.filters[:-1], n_highway=1),
+    "tiny": replace(
+        ORIGINAL, cell_dim=16, projection_dim=8, filters=ORIGINAL.filters[:3], n_highway=1
+    ),
+    "small": replace(
+        ORIGINAL, cell_dim=1024, projection_dim=128, filters=ORIGINAL.filters[:-1], n_highway=1
+    ),
     "original": ORIGINAL,
 }
 # What is compared on a device. TF32 is a setting of torch for products of a float32 biLM.
@@ -40,7 +44,10 @@ Layers = Callable[[torch.Tensor], list[torch.Tensor]]
 
 
 def sentences(text: Path | None = None) -> list[list[str]]:
-    """Sentences of 15 to 35 words from a file with one sentence per line; by default pairs of NER sentences."""
+    """
+    Sentences of 15 to 35 words from a file with one sentence per line; by default pairs of NER
+    sentences.
+    """
     if text is not None:
         lines = (line.split() for line in text.read_text(encoding="utf-8").splitlines())
         return [words for words in lines if 15 <= len(words) <= 35]
@@ -69,7 +76,9 @@ def make_bilms(size: str, device: str, precisions: Sequence[str]) -> dict[str, L
                 # bfloat16 needs special processor instructions.
                 print(f"{size} without {precision}: {error}")
                 continue
-            made[precision] = partial(our_layers, bilm, "high" if precision == "tf32" else "highest")
+            made[precision] = partial(
+                our_layers, bilm, "high" if precision == "tf32" else "highest"
+            )
     return made
 
 
@@ -111,7 +120,9 @@ def allennlp_bilm(files: tuple[str, str], device: str) -> Layers:
         # AllenNLP's biLM is stateful: without a reset, its layers would depend on earlier batches.
         theirs._elmo_lstm.reset_states()
         output = theirs(character_ids)
-        return [remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]]
+        return [
+            remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]
+        ]
 
     return run
 
@@ -126,8 +137,12 @@ def seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compare(device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int) -> dict[str, float]:
-    """Prints a row for each biLM, with ratios to the first; the result is their tokens per second."""
+def compare(
+    device: str, bilms: dict[str, Layers], parts: list[list[list[str]]], repeats: int
+) -> dict[str, float]:
+    """
+    Prints a row for each biLM, with ratios to the first; the result is their tokens per second.
+    """
     first = next(iter(bilms))
     batches = [BYTES.batch(part).to(device) for part in parts]
     n_tokens = sum(len(sentence) for part in parts for sentence in part)
@@ -144,9 +159,12 @@ def compare(device: str, bilms: dict[str, Layers], parts: list[list[list[str]]],
         if name != first:
             ratios = [theirs / ours for theirs, ours in zip(times[first], times[name], strict=True)]
             layers = bilm(batches[0])
-            difference = max((a - b).abs().max().item() for a, b in zip(layers, expected, strict=True))
+            difference = max(
+                (a - b).abs().max().item() for a, b in zip(layers, expected, strict=True)
+            )
             cosines = [
-                torch.cosine_similarity(a, b, -1)[is_word].min().item() for a, b in zip(layers, exact, strict=True)
+                torch.cosine_similarity(a, b, -1)[is_word].min().item()
+                for a, b in zip(layers, exact, strict=True)
             ]
             row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
             row += f"         {difference:.1e}   {min(cosines):.5f}"
@@ -165,22 +183,32 @@ def draw(speeds: dict[str, dict[int, dict[str, float]]], file: Path) -> None:
     for panel, (size, of_batches) in zip(panels, speeds.items(), strict=True):
         # A row for each batch size, a column for each biLM.
         table = pandas.DataFrame(of_batches).T
-        table.plot.bar(ax=panel, title=size, xlabel="sentences", ylabel="tokens per second", rot=0, width=0.8)
+        table.plot.bar(
+            ax=panel, title=size, xlabel="sentences", ylabel="tokens per second", rot=0, width=0.8
+        )
         for bars, name in zip(panel.containers, table, strict=True):
-            panel.bar_label(bars, [f"{ratio:.1f}" for ratio in table[name] / table.iloc[:, 0]], fontsize=7)
+            panel.bar_label(
+                bars, [f"{ratio:.1f}" for ratio in table[name] / table.iloc[:, 0]], fontsize=7
+            )
         panel.legend(fontsize=7)
     figure.savefig(file)
 
 
 @torch.no_grad()
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["small", "original"])
     parser.add_argument("--batch-sizes", nargs="+", type=int, default=[1, 8, 64])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--figure", type=Path, help="an SVG file for a picture, with ratios on the bars")
-    parser.add_argument("--text", type=Path, help="one tokenised sentence per line; default: the data that ships")
+    parser.add_argument(
+        "--figure", type=Path, help="an SVG file for a picture, with ratios on the bars"
+    )
+    parser.add_argument(
+        "--text", type=Path, help="one tokenised sentence per line; default: the data that ships"
+    )
     arguments = parser.parse_args()
     all_sentences = sentences(arguments.text)
     speeds: dict[str, dict[int, dict[str, float]]] = {}

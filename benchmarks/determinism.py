@@ -1,8 +1,10 @@
 """
-Ten sentences embedded twice, in different batches, by AllenNLP's ELMo and by ours: `python benchmarks/determinism.py`.
+Ten sentences embedded twice, in different batches, by AllenNLP's ELMo and by ours:
+`python benchmarks/determinism.py`.
 
-Both use the included biLM. First, all sentences are one batch; then the same object gets them in batches of three, the
-last sentence first. The output is the largest difference between the two vectors of a word.
+Both use the included biLM. First, all sentences are one batch; then the same object gets them in
+batches of three, the last sentence first. The output is the largest difference between the two
+vectors of a word.
 """
 
 from collections.abc import Callable
@@ -11,9 +13,9 @@ import torch
 from allennlp.modules.elmo import Elmo
 
 from elmo_tasks.bilm import BilmOptions
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
+from elmo_tasks.files.shipped import PRETRAINED
 from elmo_tasks.modules import ContextualBilm, ElmoTokenEmbedder
-from elmo_tasks.shipped import PRETRAINED
 
 BILM = PRETRAINED / "small-open"
 
@@ -41,14 +43,19 @@ def embedded(embed: Embed, sentences: list[str], batch_size: int) -> dict[str, t
         batch = sentences[start : start + batch_size]
         # Shape: (batch_size, timesteps, dim)
         output = embed(BYTES.batch([sentence.split() for sentence in batch]))
-        vectors |= {sentence: row[: len(sentence.split())] for sentence, row in zip(batch, output, strict=True)}
+        vectors |= {
+            sentence: row[: len(sentence.split())]
+            for sentence, row in zip(batch, output, strict=True)
+        }
     return vectors
 
 
 def main() -> None:
     files = str(BILM / "options.json"), str(BILM / "weights.hdf5")
     theirs = Elmo(*files, num_output_representations=1, dropout=0.0).eval()
-    ours = ElmoTokenEmbedder(ContextualBilm(BilmOptions.from_file(files[0]).to_dict(), files[1])).eval()
+    ours = ElmoTokenEmbedder(
+        ContextualBilm(BilmOptions.from_file(files[0]).to_dict(), files[1])
+    ).eval()
     embedders: dict[str, Embed] = {
         "AllenNLP's Elmo": lambda ids: theirs(ids)["elmo_representations"][0],
         "elmo_tasks": ours,

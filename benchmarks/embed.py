@@ -1,9 +1,10 @@
 """
-Time, memory and disk space of embedding a text: `python benchmarks/embed.py --text TEXT --tokens 1000000`.
+Time, memory and disk space of embedding a text:
+`python benchmarks/embed.py --text TEXT --tokens 1000000`.
 
-Runs jobs of `python -m elmo_tasks embed`, each in its own process (`none`: only `Elmo.embed_iter`). Prints tokens/s,
-tokens per second of CPU time (which other programs affect less), the size of the output, the largest disk space as a
-multiple of it, and the peak memory of the largest process.
+Runs jobs of `python -m elmo_tasks embed`, each in its own process (`none`: only `Elmo.embed_iter`).
+Prints tokens/s, tokens per second of CPU time (which other programs affect less), the size of the
+output, the largest disk space as a multiple of it, and the peak memory of the largest process.
 """
 
 import argparse
@@ -18,9 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from elmo_tasks import Elmo
-from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.shipped import FIXTURES
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.corpora.embed import EmbedOptions, embed_file
+from elmo_tasks.files.lines import numbered_lines
+from elmo_tasks.files.shipped import FIXTURES
 
 OUTPUTS = {
     "none": {},
@@ -52,10 +53,14 @@ def show_job(arguments: argparse.Namespace, name: str) -> None:
         work.mkdir()
         n_tokens, sizes = sum(len(line.split()) for line in lines), [0]
         threading.Thread(target=watch, args=(work, sizes), daemon=True).start()
-        options = EmbedOptions(arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name])
+        options = EmbedOptions(
+            arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name]
+        )
         before, cpu_before = time.perf_counter(), time.process_time()
         if name == "none":
-            elmo = Elmo.from_pretrained(arguments.bilm, device=arguments.device, precision=arguments.precision)
+            elmo = Elmo.from_pretrained(
+                arguments.bilm, device=arguments.device, precision=arguments.precision
+            )
             for _ in elmo.embed_iter((line.split() for line in lines), progress=False):
                 pass
         else:
@@ -85,7 +90,9 @@ def watch(folder: Path, sizes: list[int]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--text", type=Path, default=FIXTURES / "lm" / "train.txt")
     parser.add_argument("--tokens", type=int, default=1_000_000, help="of the text")
     parser.add_argument("--bilm", default="small-open")

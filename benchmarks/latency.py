@@ -1,9 +1,11 @@
 """
-How long one sentence and one text take at each door, against AllenNLP's biLM and against a different checkout:
-`python benchmarks/latency.py`, or `python benchmarks/latency.py --other ../worktree`.
+How long one sentence and one text take at each door, against AllenNLP's biLM and against a
+different checkout: `python benchmarks/latency.py`, or
+`python benchmarks/latency.py --other ../worktree`.
 
-Each checkout runs in a separate process, and all take turns door by door, so other load slows all of them: the ratios
-are what counts. The small size is `small-open`; the weights of the original size are random.
+Each checkout runs in a separate process, and all take turns door by door, so other load slows all
+of them: the ratios are what counts. The small size is `small-open`; the weights of the original
+size are random.
 """
 
 import argparse
@@ -17,13 +19,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-# 19 and 20 words, with a name that is different in each turn: no door may find layers that it has computed before.
+# 19 and 20 words, with a name that is different in each turn: no door may find layers that it has
+# computed before.
 SENTENCE = "The European Commission approved the plan because Angela {} supported it , she said on Monday in Berlin ."
 TEXT = "The Commission approved the plan because Angela {} supported it. She praised it on Monday in Berlin."
 TASKS = "ner", "srl", "coref", "sst", "pos"
 BILM = {"1 sentence": 1, "8 sentences": 8, "64 sentences": 64}
 # The trained models read the small size.
-DOORS = {"small": [*BILM, "weights", "1 string", *TASKS, "spaCy ner", "/ner"], "original": [*BILM, "weights"]}
+DOORS = {
+    "small": [*BILM, "weights", "1 string", *TASKS, "spaCy ner", "/ner"],
+    "original": [*BILM, "weights"],
+}
 
 
 def sentences(n: int, name: str) -> list[list[str]]:
@@ -33,7 +39,10 @@ def sentences(n: int, name: str) -> list[list[str]]:
 
 
 class Doors:
-    """What runs in a process: functions that use the checkout on `PYTHONPATH`, each made at its first use."""
+    """
+    What runs in a process: functions that use the checkout on `PYTHONPATH`, each made at its first
+    use.
+    """
 
     def __init__(self, size: str) -> None:
         import torch
@@ -52,7 +61,8 @@ class Doors:
         if door in BILM:
             return lambda name: self.elmo.embed(sentences(BILM[door], name), progress=False)
         if door == "weights":
-            # Reads what each word of a sentence needs of the LSTMs, and does nothing else: the least time.
+            # Reads what each word of a sentence needs of the LSTMs, and does nothing else: the
+            # least time.
             bilm, n_words = self.elmo.bilm, len(SENTENCE.split()) + 2
             lstms = [*bilm.forward_layers, *bilm.backward_layers]
             read = [each for lstm in lstms for each in (lstm.kernel.chunk(2)[1], lstm.projection)]
@@ -71,10 +81,12 @@ class Doors:
             os.environ["ELMO_TASKS_SERVE"] = "ner"
             from fastapi.testclient import TestClient
 
-            from elmo_tasks.serve import make_app
+            from elmo_tasks.web.serve import make_app
 
             client = TestClient(make_app(), base_url="http://localhost").__enter__()
-            return lambda name: client.post("/ner", json={"text": TEXT.format(name)}).raise_for_status()
+            return lambda name: client.post(
+                "/ner", json={"text": TEXT.format(name)}
+            ).raise_for_status()
         from elmo_tasks import TrainedTask
 
         task = TrainedTask(door)
@@ -100,7 +112,9 @@ class Doors:
 
 
 def answer(size: str, n_threads: int) -> None:
-    """Reads a name and a door per line from stdin; prints the seconds and the CPU seconds of one call."""
+    """
+    Reads a name and a door per line from stdin; prints the seconds and the CPU seconds of one call.
+    """
     import torch
 
     torch.set_num_threads(n_threads)
@@ -143,18 +157,24 @@ class Process:
 
 def rows(size: str, n_threads: int, arguments: argparse.Namespace) -> Iterator[str]:
     """A row of the table for each door."""
-    processes = [Process(checkout, size, n_threads) for checkout in [arguments.here, *arguments.other]]
+    processes = [
+        Process(checkout, size, n_threads) for checkout in [arguments.here, *arguments.other]
+    ]
     for door in arguments.doors or DOORS[size]:
         calls = [(process, door) for process in processes]
         if door == "1 sentence" and find_spec("allennlp"):
             calls.append((processes[0], "AllenNLP"))
         repeats = arguments.repeats if BILM.get(door, 1) == 1 else max(3, arguments.repeats // 3)
-        turns = [[process.seconds(name, turn) for process, name in calls] for turn in range(repeats)]
+        turns = [
+            [process.seconds(name, turn) for process, name in calls] for turn in range(repeats)
+        ]
         ours, *others = zip(*turns, strict=True)
         row = f"{size:8} {n_threads}  {door:12} {milliseconds(ours):9.1f} {1000 * min(cpu for _, cpu in ours):9.1f}"
         names = ["other"] * len(arguments.other) + ["AllenNLP"]
         for name, theirs in zip(names, others, strict=False):
-            ratio = statistics.median(their[0] / our[0] for our, their in zip(ours, theirs, strict=True))
+            ratio = statistics.median(
+                their[0] / our[0] for our, their in zip(ours, theirs, strict=True)
+            )
             cpu = min(seconds[1] for seconds in theirs) / min(seconds[1] for seconds in ours)
             row += f"   {name} {milliseconds(theirs):9.1f} {ratio:5.2f} {cpu:5.2f}"
         yield row
@@ -167,12 +187,18 @@ def milliseconds(turns: Iterable[tuple[float, float]]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", nargs="+", choices=DOORS, default=[*DOORS])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--repeats", type=int, default=15, help="turns; a third of them for several sentences")
+    parser.add_argument(
+        "--repeats", type=int, default=15, help="turns; a third of them for several sentences"
+    )
     parser.add_argument("--doors", nargs="+", metavar="DOOR", help="only these")
-    parser.add_argument("--other", nargs=1, type=Path, default=[], metavar="FOLDER", help="a different checkout")
+    parser.add_argument(
+        "--other", nargs=1, type=Path, default=[], metavar="FOLDER", help="a different checkout"
+    )
     parser.add_argument("--answer", nargs=2, metavar=("SIZE", "THREADS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.answer:
@@ -180,8 +206,12 @@ def main() -> None:
         return
     arguments.here = Path(__file__).resolve().parents[1]
     arguments.other = [other.resolve() for other in arguments.other]
-    print("Milliseconds, and the shortest CPU time; then, for the other checkout and for AllenNLP's biLM with the same")
-    print("weights, milliseconds and how many times ours: the median of the turns, and by the shortest CPU time.")
+    print(
+        "Milliseconds, and the shortest CPU time; then, for the other checkout and for AllenNLP's biLM with the same"
+    )
+    print(
+        "weights, milliseconds and how many times ours: the median of the turns, and by the shortest CPU time."
+    )
     for size in arguments.sizes:
         for n_threads in arguments.threads:
             for row in rows(size, n_threads, arguments):

@@ -1,10 +1,11 @@
 """
 Time and memory of the trained models on long texts: `python benchmarks/lengths.py`.
 
-Prints a table in Markdown. Each cell is measured in a new process, which loads the model, answers a short text, and
-then a text of the given number of words, with full stops or the same words without: the CPU time of the answer, the
-largest memory of the process (with the libraries and the model), and in brackets how many times as long the text takes
-without full stops. The words are held-out sentences of `data/open/`; the other text of a pair is short.
+Prints a table in Markdown. Each cell is measured in a new process, which loads the model, answers a
+short text, and then a text of the given number of words, with full stops or the same words without:
+the CPU time of the answer, the largest memory of the process (with the libraries and the model),
+and in brackets how many times as long the text takes without full stops. The words are held-out
+sentences of `data/open/`; the other text of a pair is short.
 """
 
 import argparse
@@ -26,7 +27,9 @@ def text_of(n_words: int, has_stops: bool) -> str:
     words: list[str] = []
     with lzma.open(TEXT, "rt", encoding="utf-8") as file:
         for line in file:
-            sentence = [word for word in line.split() if word not in {".", "!", "?"}][: n_words - len(words)]
+            sentence = [word for word in line.split() if word not in {".", "!", "?"}][
+                : n_words - len(words)
+            ]
             words += sentence
             if has_stops and sentence:
                 words[-1] += "."
@@ -49,10 +52,15 @@ def measure(task: str, n_words: int, has_stops: bool) -> dict[str, float]:
     start = time.process_time()
     trained(*before, long, *after)
     seconds = time.process_time() - start
-    return {"seconds": seconds, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {
+        "seconds": seconds,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
 
 
-def in_new_process(task: str, n_words: int, has_stops: bool, limit: float) -> dict[str, float] | None:
+def in_new_process(
+    task: str, n_words: int, has_stops: bool, limit: float
+) -> dict[str, float] | None:
     """The result of `measure`, or `None` after `limit` seconds."""
     command = [sys.executable, __file__, "--one", json.dumps([task, n_words, has_stops])]
     try:
@@ -73,10 +81,14 @@ def cell(found: dict[str, float] | None, other: dict[str, float] | None, limit: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--words", nargs="+", type=int, default=[500, 2000, 8000, 50_000])
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds for a cell, including the start")
+    parser.add_argument(
+        "--limit", type=float, default=600.0, help="seconds for a cell, including the start"
+    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

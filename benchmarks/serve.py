@@ -1,14 +1,15 @@
 """
 Answers, speed and memory of `python -m elmo_tasks serve` under load, over HTTP on this machine:
 
-    OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 10 --clients 8
-    OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
+    OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 10 --clients 8 OMP_NUM_THREADS=1 python
+    benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
     OMP_NUM_THREADS=1 python benchmarks/serve.py --clients 4 --words 20 --hostile 10 --models ner
 
-Clients send texts of all models in turn. Half of the texts are from a list with known answers; the others have words
-that the server has not seen yet, and some of them are answered again by one thread at the end. Prints the settings when
-the load starts, and the figures at the end, as lines of JSON. Hostile clients send texts of the longest allowed length
-that are slow to split into words; with them, the time of `/health` is measured every second.
+Clients send texts of all models in turn. Half of the texts are from a list with known answers; the
+others have words that the server has not seen yet, and some of them are answered again by one
+thread at the end. Prints the settings when the load starts, and the figures at the end, as lines of
+JSON. Hostile clients send texts of the longest allowed length that are slow to split into words;
+with them, the time of `/health` is measured every second.
 """
 
 import argparse
@@ -27,7 +28,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SENTENCES = (ROOT / "elmo_tasks" / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
+SENTENCES = (
+    (ROOT / "elmo_tasks" / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
+)
 MODELS = ("ner", "srl", "coref", "squad", "snli", "sst")
 # Each was once slow to split into words.
 HOSTILE = ("(", "=", "\U0001f600", "'s", "a:", "e\u0323\u0301", "\u0323\u0301", "(=_*#")
@@ -44,7 +47,9 @@ def text_of(n_words: int, draw: random.Random, *, is_new: bool = False) -> str:
     return " ".join(words[: n_words - 1]) + " ."
 
 
-def input_of(model: str, words: int, draw: random.Random, *, is_new: bool = False) -> dict[str, str]:
+def input_of(
+    model: str, words: int, draw: random.Random, *, is_new: bool = False
+) -> dict[str, str]:
     n_words = words or draw.choice([5, 10, 20, 40, 80])
     text = text_of(n_words, draw, is_new=is_new)
     if model == "squad":
@@ -58,13 +63,22 @@ def is_same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
     if isinstance(one, list):
         return len(one) == len(other) and all(map(is_same, one, other))
-    return abs(one - other) < 1e-4 if isinstance(one, float) and isinstance(other, float) else one == other
+    return (
+        abs(one - other) < 1e-4
+        if isinstance(one, float) and isinstance(other, float)
+        else one == other
+    )
 
 
 class Client(threading.Thread):
-    """Asks until the end, and repeats a request that was not answered, as clients of several machines must."""
+    """
+    Asks until the end, and repeats a request that was not answered, as clients of several machines
+    must.
+    """
 
-    def __init__(self, number: int, port: int, known: list[Any], end: float, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self, number: int, port: int, known: list[Any], end: float, arguments: argparse.Namespace
+    ) -> None:
         super().__init__()
         self.draw, self.port, self.known, self.end = random.Random(number), port, known, end
         self.models, self.words, self.retries = arguments.models, arguments.words, arguments.retries
@@ -142,15 +156,20 @@ def answer(port: int, path: str, body: bytes | None = None) -> Any:
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
     # Without the proxy of the environment.
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=120) as response:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        request, timeout=120
+    ) as response:
         return json.load(response)
 
 
 def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple[int, float]:
     """Starts the service; its process, and the seconds until it answered."""
-    command = [sys.executable, "-m", "uvicorn", "--factory", "elmo_tasks.serve:make_app"]
+    command = [sys.executable, "-m", "uvicorn", "--factory", "elmo_tasks.web.serve:make_app"]
     command += ["--port", str(port), "--workers", str(arguments.workers), "--log-level", "warning"]
-    environment = {"ELMO_TASKS_SERVE": " ".join(arguments.models), "ELMO_TASKS_SERVE_THREADS": str(arguments.threads)}
+    environment = {
+        "ELMO_TASKS_SERVE": " ".join(arguments.models),
+        "ELMO_TASKS_SERVE_THREADS": str(arguments.threads),
+    }
     start = time.perf_counter()
     server = subprocess.Popen(command, env={**os.environ, **environment})
     stack.callback(server.wait)
@@ -176,19 +195,29 @@ def quantile(seconds: list[float], share: float) -> float:
     return round(sorted(seconds)[int(share * (len(seconds) - 1))], 3)
 
 
-def loaded(port: int, process: int | None, arguments: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
+def loaded(
+    port: int, process: int | None, arguments: argparse.Namespace, settings: dict[str, Any]
+) -> dict[str, Any]:
     """The figures of a server under load. Prints the settings when the load starts."""
     from elmo_tasks import TrainedTask
 
     draw = random.Random(0)
     tasks = {model: TrainedTask(model) for model in arguments.models}
-    inputs = [(model, input_of(model, arguments.words, draw)) for model in tasks for _ in range(N_KNOWN)]
-    known = [(model, given, json.loads(json.dumps(tasks[model](**given)))) for model, given in inputs]
+    inputs = [
+        (model, input_of(model, arguments.words, draw)) for model in tasks for _ in range(N_KNOWN)
+    ]
+    known = [
+        (model, given, json.loads(json.dumps(tasks[model](**given)))) for model, given in inputs
+    ]
     print(json.dumps(settings), flush=True)
     start, end = time.monotonic(), time.monotonic() + 60 * arguments.minutes
-    clients = [Client(number + 1, port, known, end, arguments) for number in range(arguments.clients)]
+    clients = [
+        Client(number + 1, port, known, end, arguments) for number in range(arguments.clients)
+    ]
     health = Health(port, end)
-    attackers = [Hostile(number, port, end, arguments.models) for number in range(arguments.hostile)]
+    attackers = [
+        Hostile(number, port, end, arguments.models) for number in range(arguments.hostile)
+    ]
     others = [*attackers, health] if attackers else []
     for client in (*clients, *others):
         client.start()
@@ -202,7 +231,8 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
     wall = time.monotonic() - start
     again = [each for client in clients for each in client.unchecked]
     n_different = sum(
-        not is_same(json.loads(json.dumps(tasks[model](**given))), answer) for model, given, answer in again
+        not is_same(json.loads(json.dumps(tasks[model](**given))), answer)
+        for model, given, answer in again
     )
     seconds = [second for client in clients for second in client.seconds]
     return {
@@ -215,7 +245,10 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
         "p50": quantile(seconds, 0.5),
         "p99": quantile(seconds, 0.99),
         **(
-            {"/health p50": quantile(health.seconds, 0.5), "/health max": quantile(health.seconds, 1.0)}
+            {
+                "/health p50": quantile(health.seconds, 0.5),
+                "/health max": quantile(health.seconds, 1.0),
+            }
             if others
             else {}
         ),
@@ -224,16 +257,26 @@ def loaded(port: int, process: int | None, arguments: argparse.Namespace, settin
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--words", type=int, default=0, help="of each text; 0: 5 to 80")
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--workers", type=int, default=1, help="processes of the server")
-    parser.add_argument("--threads", type=int, default=2, help="requests that a process computes at the same time")
-    parser.add_argument("--retries", type=int, default=0, help="how often a client repeats a failed request")
-    parser.add_argument("--hostile", type=int, default=0, help="further clients, with texts that are slow to split")
-    parser.add_argument("--port", type=int, help="of a server on this machine, instead of starting one")
+    parser.add_argument(
+        "--threads", type=int, default=2, help="requests that a process computes at the same time"
+    )
+    parser.add_argument(
+        "--retries", type=int, default=0, help="how often a client repeats a failed request"
+    )
+    parser.add_argument(
+        "--hostile", type=int, default=0, help="further clients, with texts that are slow to split"
+    )
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine, instead of starting one"
+    )
     arguments = parser.parse_args()
     settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
     with ExitStack() as stack:

@@ -3,7 +3,8 @@ The service under Ray Serve on two nodes of a local cluster, one of which is kil
 
     OMP_NUM_THREADS=1 python benchmarks/serve_ray.py --minutes 2 --models ner snli squad
 
-The clients of `benchmarks/serve.py` repeat requests that were not answered. Prints its lines of JSON.
+The clients of `benchmarks/serve.py` repeat requests that were not answered. Prints its lines of
+JSON.
 """
 
 import argparse
@@ -17,25 +18,32 @@ import ray
 from ray import serve
 from ray.cluster_utils import Cluster
 
-from elmo_tasks.serve import make_app
+from elmo_tasks.web.serve import make_app
 
 BENCHMARKS = Path(__file__).resolve().parent
 PORT = 8766
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--models", nargs="+", default=["ner", "snli", "squad"])
     arguments = parser.parse_args()
     os.environ["ELMO_TASKS_SERVE"] = " ".join(arguments.models)
     memory = 200 * 10**6
-    cluster = Cluster(True, head_node_args={"num_cpus": 1, "object_store_memory": memory, "include_dashboard": False})
+    cluster = Cluster(
+        True,
+        head_node_args={"num_cpus": 1, "object_store_memory": memory, "include_dashboard": False},
+    )
     second = cluster.add_node(num_cpus=1, object_store_memory=memory)
     ray.init(address=cluster.address, log_to_driver=False)
     serve.start(http_options={"host": "127.0.0.1", "port": PORT, "location": "HeadOnly"})
     deployment = serve.deployment(serve.ingress(make_app)())
-    application = deployment.options(num_replicas=2, ray_actor_options={"num_cpus": 1}, max_ongoing_requests=8)
+    application = deployment.options(
+        num_replicas=2, ray_actor_options={"num_cpus": 1}, max_ongoing_requests=8
+    )
     serve.run(application.bind())
     print(serve.status().applications, file=sys.stderr)
     command = [sys.executable, str(BENCHMARKS / "serve.py"), "--port", str(PORT), "--retries", "20"]

@@ -1,7 +1,8 @@
 """
-Several trained models on the same paragraphs, which share one pass of the biLM: CPU seconds and words per CPU second in
-one pipeline of spaCy, in `annotate`, and for each task, and the largest memory. To compare two versions by turns,
-name the folder of the other one: `python benchmarks/shared_pass.py ner srl coref sst pos --other ../before`
+Several trained models on the same paragraphs, which share one pass of the biLM: CPU seconds and
+words per CPU second in one pipeline of spaCy, in `annotate`, and for each task, and the largest
+memory. To compare two versions by turns, name the folder of the other one:
+`python benchmarks/shared_pass.py ner srl coref sst pos --other ../before`
 """
 
 import argparse
@@ -22,7 +23,7 @@ import spacy
 import torch
 
 from elmo_tasks import TrainedTask
-from elmo_tasks.annotate.job import annotate_file
+from elmo_tasks.corpora.annotate import annotate_file
 
 TEXT = Path(__file__).resolve().parents[1] / "data" / "open" / "squad" / "dev.json.xz"
 
@@ -30,7 +31,9 @@ TEXT = Path(__file__).resolve().parents[1] / "data" / "open" / "squad" / "dev.js
 def paragraphs(number: int) -> list[str]:
     """Paragraphs of articles, every tenth."""
     articles = json.loads(lzma.decompress(TEXT.read_bytes()))["data"]
-    return [paragraph["context"] for article in articles for paragraph in article["paragraphs"]][::10][:number]
+    return [paragraph["context"] for article in articles for paragraph in article["paragraphs"]][
+        ::10
+    ][:number]
 
 
 def pipeline(tasks: list[str]) -> Callable[[list[str]], Any]:
@@ -53,7 +56,10 @@ DOORS = {"pipeline": pipeline, "annotate": annotate}
 
 
 def seconds_at(door: str, tasks: list[str], texts: list[str]) -> float:
-    """CPU seconds for the texts, after a first one has loaded the models. For each corpus, they are loaded again."""
+    """
+    CPU seconds for the texts, after a first one has loaded the models. For each corpus, they are
+    loaded again.
+    """
     # Not the layers of the door before.
     gc.collect()
     run = DOORS[door](tasks) if door in DOORS else TrainedTask(door)
@@ -75,26 +81,44 @@ def main() -> None:
     parser.add_argument("--other", type=Path, help="the checkout of a different version")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    doors = arguments.doors.split(",") if arguments.doors else ["pipeline", "annotate", *arguments.tasks]
+    doors = (
+        arguments.doors.split(",")
+        if arguments.doors
+        else ["pipeline", "annotate", *arguments.tasks]
+    )
     texts = paragraphs(arguments.paragraphs)
     if arguments.once:
         torch.set_num_threads(1)
         seconds = {door: seconds_at(door, arguments.tasks, texts) for door in doors}
-        print(json.dumps(seconds | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
+        print(
+            json.dumps(seconds | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20})
+        )
         return
-    versions = [Path(__file__).resolve().parents[1], *([arguments.other.resolve()] if arguments.other else [])]
+    versions = [
+        Path(__file__).resolve().parents[1],
+        *([arguments.other.resolve()] if arguments.other else []),
+    ]
     found: list[dict[str, float]] = [dict.fromkeys([*doors, "GB"], float("inf")) for _ in versions]
     for _ in range(arguments.turns):
         for folder, best in zip(versions, found, strict=True):
-            environment = {**os.environ, "PYTHONPATH": f"{folder}:{folder / 'allennlp_today'}", "OMP_NUM_THREADS": "1"}
+            environment = {
+                **os.environ,
+                "PYTHONPATH": f"{folder}:{folder / 'allennlp_today'}",
+                "OMP_NUM_THREADS": "1",
+            }
             output = subprocess.run(
-                [sys.executable, __file__, *sys.argv[1:], "--once"], env=environment, stdout=subprocess.PIPE, check=True
+                [sys.executable, __file__, *sys.argv[1:], "--once"],
+                env=environment,
+                stdout=subprocess.PIPE,
+                check=True,
             ).stdout
             for door, value in json.loads(output.splitlines()[-1]).items():
                 best[door] = min(best[door], value)
     n_words = sum(len(text.split()) for text in texts)
     memory = " and ".join(f"{best['GB']:.2f} GB" for best in found)
-    print(f"{len(texts)} paragraphs, {n_words:,} words, the fastest of {arguments.turns} turns; memory {memory}")
+    print(
+        f"{len(texts)} paragraphs, {n_words:,} words, the fastest of {arguments.turns} turns; memory {memory}"
+    )
     for door in doors:
         ours, *theirs = (best[door] for best in found)
         ratio = f"; other version {theirs[0]:.2f} s: {theirs[0] / ours:.2f} times" if theirs else ""

@@ -1,4 +1,6 @@
-"""The time to start `allennlp`, next to the time to import torch: `python benchmarks/startup.py`."""
+"""
+The time to start `allennlp`, next to the time to import torch: `python benchmarks/startup.py`.
+"""
 
 import argparse
 import statistics
@@ -24,7 +26,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     # In turns, so a busy machine slows both; the first round fills the system's caches.
-    rounds = [[seconds(command) for command in COMMANDS.values()] for _ in range(arguments.rounds + 1)][1:]
+    rounds = [
+        [seconds(command) for command in COMMANDS.values()] for _ in range(arguments.rounds + 1)
+    ][1:]
     for name, times in zip(COMMANDS, zip(*rounds, strict=True), strict=True):
         print(f"{name:30} {statistics.median(times):5.1f} s ({min(times):.1f} to {max(times):.1f})")
 

@@ -1,10 +1,11 @@
 """
 The time of a training step in each of the six tasks: `python benchmarks/tasks.py`.
 
-Compares the models of the published configs, without ELMo and with it (layers from a warm cache), with AllenNLP's own
-model for the task, of the same size and without ELMo: `crf_tagger`, `esim`, `bcn`, `bidaf`, `srl` and `coref`. All take
-turns on the same batches in one process, so a busy machine slows all; the ratio of the times per step (forward,
-backward, clipping, optimizer) is what counts. The data is in `ELMO_TASKS_DATA`, by default the included sample data.
+Compares the models of the published configs, without ELMo and with it (layers from a warm cache),
+with AllenNLP's own model for the task, of the same size and without ELMo: `crf_tagger`, `esim`,
+`bcn`, `bidaf`, `srl` and `coref`. All take turns on the same batches in one process, so a busy
+machine slows all; the ratio of the times per step (forward, backward, clipping, optimizer) is what
+counts. The data is in `ELMO_TASKS_DATA`, by default the included sample data.
 """
 
 import argparse
@@ -42,7 +43,10 @@ Batch = dict[str, Any]
 
 
 def plain(config: Any) -> Any:
-    """A config with torch's and AllenNLP's classes instead of ours. AllenNLP's `cnn` has no partial windows."""
+    """
+    A config with torch's and AllenNLP's classes instead of ours. AllenNLP's `cnn` has no partial
+    windows.
+    """
     if isinstance(config, list):
         return [plain(value) for value in config]
     if not isinstance(config, dict):
@@ -61,7 +65,13 @@ def allennlp_model(task: str, model: dict[str, Any], n_labels: int) -> dict[str,
         encoders = {"type": "compose", "encoders": model["encoders"]}
         return {"type": "crf_tagger", "encoder": encoders, "dropout": model["dropout"], **embedder}
     if task == "snli":
-        parts = ("encoder", "projection_feedforward", "inference_encoder", "output_feedforward", "dropout")
+        parts = (
+            "encoder",
+            "projection_feedforward",
+            "inference_encoder",
+            "output_feedforward",
+            "dropout",
+        )
         logit = {
             "input_dim": model["output_feedforward"]["hidden_dims"],
             "num_layers": 1,
@@ -70,15 +80,32 @@ def allennlp_model(task: str, model: dict[str, Any], n_labels: int) -> dict[str,
         }
         attention = {"type": "dot_product"}
         kept = {part: model[part] for part in parts}
-        return {"type": "esim", "matrix_attention": attention, "output_logit": logit, **kept, **embedder}
+        return {
+            "type": "esim",
+            "matrix_attention": attention,
+            "output_logit": logit,
+            **kept,
+            **embedder,
+        }
     if task == "sst":
-        parts = ("embedding_dropout", "pre_encode_feedforward", "encoder", "integrator", "integrator_dropout")
+        parts = (
+            "embedding_dropout",
+            "pre_encode_feedforward",
+            "encoder",
+            "integrator",
+            "integrator_dropout",
+        )
         output = copy.deepcopy(model["output_feedforward"])
         output["num_layers"] += 1
         output["hidden_dims"] = [*output["hidden_dims"], n_labels]
         output["activations"] = [*["relu"] * (output["num_layers"] - 1), "linear"]
         output["dropout"] = [*output["dropout"], 0.0]
-        return {"type": "bcn", "output_layer": output, **{part: model[part] for part in parts}, **embedder}
+        return {
+            "type": "bcn",
+            "output_layer": output,
+            **{part: model[part] for part in parts},
+            **embedder,
+        }
     if task == "squad":
         phrase = model["contextual_encoder"]
         width = 2 * phrase["hidden_size"]
@@ -116,7 +143,12 @@ def allennlp_model(task: str, model: dict[str, Any], n_labels: int) -> dict[str,
         }
     encoder = model["encoder"]
     span_width = 2 * 2 * encoder["hidden_size"] + encoder["input_size"] + model["feature_dim"]
-    layers = {"num_layers": 2, "hidden_dims": model["hidden_dim"], "activations": "relu", "dropout": model["dropout"]}
+    layers = {
+        "num_layers": 2,
+        "hidden_dims": model["hidden_dim"],
+        "activations": "relu",
+        "dropout": model["dropout"],
+    }
     return {
         "type": "coref",
         "context_layer": encoder,
@@ -129,20 +161,29 @@ def allennlp_model(task: str, model: dict[str, Any], n_labels: int) -> dict[str,
     }
 
 
-def allennlp_batches(task: str, batches: list[Batch], config: dict[str, Any], vocab: Vocabulary) -> list[Batch]:
+def allennlp_batches(
+    task: str, batches: list[Batch], config: dict[str, Any], vocab: Vocabulary
+) -> list[Batch]:
     """The batches for AllenNLP's model. Its coreference reader enumerates the spans."""
     if task in ("sst", "squad"):
-        # `bcn` takes no metadata; with metadata, `bidaf` scores the answers in training, which ours does not.
-        return [{key: value for key, value in batch.items() if key != "metadata"} for batch in batches]
+        # `bcn` takes no metadata; with metadata, `bidaf` scores the answers in training, which ours
+        # does not.
+        return [
+            {key: value for key, value in batch.items() if key != "metadata"} for batch in batches
+        ]
     if task != "coref":
         return batches
     reader = DatasetReader.from_params(Params(copy.deepcopy(config["dataset_reader"])))
     instances = []
     for document in (document for batch in batches for document in batch["metadata"]):
-        words_before = [0, *itertools.accumulate(len(sentence) for sentence in document["sentences"])]
+        words_before = [
+            0,
+            *itertools.accumulate(len(sentence) for sentence in document["sentences"]),
+        ]
         n_words = words_before[min(config["model"]["max_sentences"], len(words_before) - 1)]
         clusters = [
-            [tuple(span) for span in cluster if span[1] < n_words] for cluster in document.get("clusters") or []
+            [tuple(span) for span in cluster if span[1] < n_words]
+            for cluster in document.get("clusters") or []
         ]
         instance: Instance = make_coref_instance(
             document["sentences"][: config["model"]["max_sentences"]],
@@ -160,10 +201,17 @@ def batches_of(loader: Any, vocab: Vocabulary) -> list[Batch]:
 
 
 def load(config: dict[str, Any], n_batches: int) -> tuple[list[Batch], Vocabulary]:
-    """Batches from the beginning of the training data, and the vocabulary of all data that they were chosen from."""
+    """
+    Batches from the beginning of the training data, and the vocabulary of all data that they were
+    chosen from.
+    """
     config = copy.deepcopy(config)
-    reader = DatasetReader.from_params(Params({**config["dataset_reader"], "max_instances": 100 * n_batches}))
-    loader = DataLoader.from_params(Params(config["data_loader"]), reader=reader, data_path=config["train_data_path"])
+    reader = DatasetReader.from_params(
+        Params({**config["dataset_reader"], "max_instances": 100 * n_batches})
+    )
+    loader = DataLoader.from_params(
+        Params(config["data_loader"]), reader=reader, data_path=config["train_data_path"]
+    )
     vocab = Vocabulary.from_params(Params(config["vocabulary"]), instances=loader.iter_instances())
     batches = batches_of(loader, vocab)
     # In random order, to get batches of all lengths.
@@ -174,10 +222,16 @@ def load(config: dict[str, Any], n_batches: int) -> tuple[list[Batch], Vocabular
 class Step:
     """A training step on the next batch; the batches repeat."""
 
-    def __init__(self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str) -> None:
+    def __init__(
+        self, model: Model, batches: list[Batch], trainer: dict[str, Any], device: str
+    ) -> None:
         self.model = model.to(device).train()
-        self._batches: Iterator[Batch] = itertools.cycle(move_to_device(batches, torch.device(device)))
-        parameters = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
+        self._batches: Iterator[Batch] = itertools.cycle(
+            move_to_device(batches, torch.device(device))
+        )
+        parameters = [
+            (name, value) for name, value in model.named_parameters() if value.requires_grad
+        ]
         self._optimizer = Optimizer.from_params(
             Params(copy.deepcopy(trainer["optimizer"])), model_parameters=parameters
         )
@@ -198,7 +252,11 @@ def seconds(run: Callable[[], object], times: int = 1) -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     # With one thread, CPU time excludes the time that other processes take.
-    clock = time.process_time if torch.get_num_threads() == 1 and not torch.cuda.is_available() else time.perf_counter
+    clock = (
+        time.process_time
+        if torch.get_num_threads() == 1 and not torch.cuda.is_available()
+        else time.perf_counter
+    )
     start = clock()
     for _ in range(times):
         run()
@@ -212,19 +270,29 @@ def make(config: dict[str, Any], vocab: Vocabulary) -> Model:
     return Model.from_params(Params(copy.deepcopy(config)), vocab=vocab)
 
 
-def steps_of(task: str, n_batches: int, device: str, cache: Path, models: list[str]) -> dict[str, Step]:
+def steps_of(
+    task: str, n_batches: int, device: str, cache: Path, models: list[str]
+) -> dict[str, Step]:
     baseline = Params.from_file(str(CONFIGS / f"{task}.jsonnet")).as_dict(quiet=True)
     overrides = {"model.bilm.cache_folder": str(cache)}
-    with_elmo = Params.from_file(str(CONFIGS / f"{task}_elmo.jsonnet"), overrides).as_dict(quiet=True)
+    with_elmo = Params.from_file(str(CONFIGS / f"{task}_elmo.jsonnet"), overrides).as_dict(
+        quiet=True
+    )
     batches, vocab = load(with_elmo, n_batches)
-    steps = {"ours": Step(make(baseline["model"], vocab), without_elmo(batches), baseline["trainer"], device)}
+    steps = {
+        "ours": Step(
+            make(baseline["model"], vocab), without_elmo(batches), baseline["trainer"], device
+        )
+    }
     if "AllenNLP" in models:
         config = plain(baseline)
         model = make(allennlp_model(task, config["model"], vocab.get_vocab_size("labels")), vocab)
         theirs = allennlp_batches(task, without_elmo(batches), config, vocab)
         steps["AllenNLP"] = Step(model, theirs, config["trainer"], device)
     if "ours + ELMo" in models:
-        steps["ours + ELMo"] = Step(make(with_elmo["model"], vocab), batches, with_elmo["trainer"], device)
+        steps["ours + ELMo"] = Step(
+            make(with_elmo["model"], vocab), batches, with_elmo["trainer"], device
+        )
     return steps
 
 
@@ -260,9 +328,13 @@ def compare(task: str, arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     names = ["ours", "AllenNLP", "ours + ELMo"]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
-    parser.add_argument("--models", nargs="+", choices=names, default=names, help="'ours' always runs")
+    parser.add_argument(
+        "--models", nargs="+", choices=names, default=names, help="'ours' always runs"
+    )
     parser.add_argument("--batches", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)

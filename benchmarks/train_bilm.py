@@ -1,9 +1,11 @@
 """
-The speed of a biLM's training, without AllenNLP: `python benchmarks/train_bilm.py TEXT --profile 2`.
+The speed of a biLM's training, without AllenNLP:
+`python benchmarks/train_bilm.py TEXT --profile 2`.
 
-`TEXT` has one sentence per line, with spaces between words. The steps come from `training_configs/bilm.jsonnet`.
-Prints words per second of CPU time, the share of the speed of a plain matrix product, the largest memory of the
-process, and the five operations that take the most time.
+`TEXT` has one sentence per line, with spaces between words. The steps come from
+`training_configs/bilm.jsonnet`. Prints words per second of CPU time, the share of the speed of a
+plain matrix product, the largest memory of the process, and the five operations that take the most
+time.
 """
 
 import argparse
@@ -19,19 +21,21 @@ import torch
 from bilm import SIZES
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import BYTES, NumberedWords
+from elmo_tasks.bilm.character_ids import BYTES, NumberedWords
 from elmo_tasks.bilm.process import keep_freed_memory
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import WordList
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.files.lines import numbered_lines
 
 Batch = tuple[NumberedWords, torch.Tensor]
 
 
-def batches_of(sentences: list[list[str]], vocabulary: WordList, arguments: argparse.Namespace) -> Iterator[Batch]:
+def batches_of(
+    sentences: list[list[str]], vocabulary: WordList, arguments: argparse.Namespace
+) -> Iterator[Batch]:
     """
-    Shuffled batches of sentences of about the same length: their words, and the vocabulary numbers of the words that
-    `BilmContexts.targets` refers to.
+    Shuffled batches of sentences of about the same length: their words, and the vocabulary numbers
+    of the words that `BilmContexts.targets` refers to.
     """
     sentences = sorted(sentences, key=len)
     parts = np.cumsum([len(words) + 2 for words in sentences]) // arguments.tokens
@@ -47,7 +51,9 @@ class Training:
         self.is_bf16 = arguments.precision == "bf16"
         self.bilm = Bilm(SIZES[arguments.size]).to(arguments.device)
         n_samples = 8192 if n_words > 8192 else None
-        self.softmax = LmSoftmax(n_words, self.bilm.options.projection_dim, n_samples=n_samples).to(arguments.device)
+        self.softmax = LmSoftmax(n_words, self.bilm.options.projection_dim, n_samples=n_samples).to(
+            arguments.device
+        )
         self.parameters = [*self.bilm.parameters(), *self.softmax.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, fused=True)
 
@@ -64,7 +70,9 @@ class Training:
         return len(numbers) - 2
 
 
-def print_profile(training: Training, batches: Iterator[Batch], arguments: argparse.Namespace) -> None:
+def print_profile(
+    training: Training, batches: Iterator[Batch], arguments: argparse.Namespace
+) -> None:
     """Measures steps after two others, in which libraries and memory get ready."""
     for _ in range(2):
         training.run_step(*next(batches))
@@ -72,7 +80,8 @@ def print_profile(training: Training, batches: Iterator[Batch], arguments: argpa
     n_words = sum(training.run_step(*next(batches)) for _ in range(arguments.profile))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     options = training.bilm.options
-    # Multiplications and additions, twice for the gradient: LSTMs, and the softmax of both directions.
+    # Multiplications and additions, twice for the gradient: LSTMs, and the softmax of both
+    # directions.
     of_lstms = 2 * options.n_layers * options.cell_dim * 9 * options.projection_dim
     n_columns = training.softmax.n_samples or training.softmax.n_words
     per_word = 6 * (of_lstms + 2 * n_columns * options.projection_dim)
@@ -80,7 +89,9 @@ def print_profile(training: Training, batches: Iterator[Batch], arguments: argpa
     if arguments.device == "cpu":
         share = n_words * per_word / cpu_seconds / product_speed(arguments.precision)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{share:.0%} of the speed of a product, without the character encoder; {memory:.1f} GB of memory")
+        print(
+            f"{share:.0%} of the speed of a product, without the character encoder; {memory:.1f} GB of memory"
+        )
     with torch.profiler.profile() as profile:
         training.run_step(*next(batches))
     events = sorted(profile.key_averages(), key=lambda event: -event.self_cpu_time_total)
@@ -90,7 +101,9 @@ def print_profile(training: Training, batches: Iterator[Batch], arguments: argpa
 
 
 def product_speed(precision: str) -> float:
-    """Floating-point operations per second of CPU time in a product of two matrices of 1024 x 1024."""
+    """
+    Floating-point operations per second of CPU time in a product of two matrices of 1024 x 1024.
+    """
     matrix = torch.randn(1024, 1024, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
     matrix @ matrix
     start = time.process_time()
@@ -100,14 +113,22 @@ def product_speed(precision: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("text", type=Path)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--tokens", type=int, default=16_384, help="words of a batch, boundaries counted")
-    parser.add_argument("--max-words", type=int, default=180_000, help="of the vocabulary of the softmax")
+    parser.add_argument(
+        "--tokens", type=int, default=16_384, help="words of a batch, boundaries counted"
+    )
+    parser.add_argument(
+        "--max-words", type=int, default=180_000, help="of the vocabulary of the softmax"
+    )
     parser.add_argument("--precision", choices=["bf16", "float32"], default="bf16")
-    parser.add_argument("--profile", type=int, default=2, metavar="STEPS", help="how many steps to measure")
+    parser.add_argument(
+        "--profile", type=int, default=2, metavar="STEPS", help="how many steps to measure"
+    )
     arguments = parser.parse_args()
     keep_freed_memory()
     sentences = [line.split() for _, line in numbered_lines(arguments.text) if line.strip()]

@@ -1,8 +1,9 @@
 """
-ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP, trained models,
-and an AllenNLP plugin.
+ELMo, deep contextualized word representations (Peters et al. 2018): vectors without AllenNLP,
+trained models, and an AllenNLP plugin.
 
-Importing this package loads neither torch nor AllenNLP nor scikit-learn: the classes below are imported on first use.
+Importing this package loads neither torch nor AllenNLP nor scikit-learn: the classes below are
+imported on first use.
 """
 
 from importlib import import_module
@@ -29,11 +30,12 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from elmo_tasks.extras import needs
+    from elmo_tasks.files.extras import needs
 
     with needs("sklearn" if name == "ElmoVectorizer" else "allennlp"):
         if name == "TrainedTask":
-            # Before AllenNLP, also where torch has not imported it (`TORCH_DEVICE_BACKEND_AUTOLOAD=0`).
+            # Before AllenNLP, also where torch has not imported it
+            # (`TORCH_DEVICE_BACKEND_AUTOLOAD=0`).
             import_module("allennlp_today")
         return getattr(import_module(_MODULES[name]), name)
 

@@ -1,9 +1,9 @@
 """
-The configs: how Jsonnet evaluates them, their external variables for the data and the biLM, and what
-`allennlp train` checks before it reads any data.
+The configs: how Jsonnet evaluates them, their external variables for the data and the biLM, and
+what `allennlp train` checks before it reads any data.
 
-A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they become part of
-the evaluated config and of the archive.
+A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they
+become part of the evaluated config and of the archive.
 """
 
 import glob
@@ -23,14 +23,26 @@ from allennlp.common.checks import ConfigurationError
 from allennlp_today.config_error import FileContentError
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.data.dataset_readers.task_reader import parts_of_file
-from elmo_tasks.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
+from elmo_tasks.files.shipped import DEFAULT_BILM, FIXTURES, TRAINING_CONFIGS
 from elmo_tasks.vectors.pretrained import pretrained_files
 
-__all__ = ["check_data", "config_variables", "evaluate_file", "log_less", "missing_files", "strings_of"]
+__all__ = [
+    "check_data",
+    "config_variables",
+    "evaluate_file",
+    "log_less",
+    "missing_files",
+    "strings_of",
+]
 
 logger = logging.getLogger(__name__)
 
-_DATA, _GLOVE, _BILM, _LAYER = "ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER"
+_DATA, _GLOVE, _BILM, _LAYER = (
+    "ELMO_TASKS_DATA",
+    "ELMO_TASKS_GLOVE",
+    "ELMO_TASKS_BILM",
+    "ELMO_TASKS_LAYER",
+)
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
 # 40,000 words, in a checkout. A wheel has only the vectors of the sample data.
 _OPEN_GLOVE = FIXTURES.parent / "data" / "open" / "glove" / _SHIPPED_GLOVE
@@ -38,9 +50,9 @@ _OPEN_GLOVE = FIXTURES.parent / "data" / "open" / "glove" / _SHIPPED_GLOVE
 
 def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
-    The variables with their values from the environment, or their defaults. An empty value counts as not set.
-    `ELMO_TASKS_GLOVE` is the name of a file in `glove/` of the data folder, or a path. By default it is the only file
-    there; without one, the vectors in this package.
+    The variables with their values from the environment, or their defaults. An empty value counts
+    as not set. `ELMO_TASKS_GLOVE` is the name of a file in `glove/` of the data folder, or a path.
+    By default it is the only file there; without one, the vectors in this package.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
@@ -60,11 +72,12 @@ def _glove_files(data: str) -> list[str]:
 
 def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     """
-    Evaluates a Jsonnet file to JSON, like `_jsonnet.evaluate_file`, with our variables. `ext_vars` take
-    precedence; AllenNLP passes the environment in them too.
+    Evaluates a Jsonnet file to JSON, like `_jsonnet.evaluate_file`, with our variables. `ext_vars`
+    take precedence; AllenNLP passes the environment in them too.
     """
     variables = config_variables({**os.environ, **ext_vars})
-    # A biLM is downloaded or unpacked only if it is imported, because a config without ELMo does not need one.
+    # A biLM is downloaded or unpacked only if it is imported, because a config without ELMo does
+    # not need one.
     bilm_files = cache(partial(pretrained_files, variables[_BILM]))
     try:
         evaluated: str = _jsonnet.evaluate_file(
@@ -86,8 +99,13 @@ def _transformer(model_name: str) -> dict[str, Any]:
     return {"model_type": config.model_type, "width": config.hidden_size}
 
 
-def _imported(bilm_files: Callable[[], tuple[Path, Path]], folder: str, name: str) -> tuple[str, bytes]:
-    """The path and content of an imported file. The biLM's `weights` and `word_list` evaluate to file paths."""
+def _imported(
+    bilm_files: Callable[[], tuple[Path, Path]], folder: str, name: str
+) -> tuple[str, bytes]:
+    """
+    The path and content of an imported file. The biLM's `weights` and `word_list` evaluate to file
+    paths.
+    """
     root, _, part = name.partition("/")
     if root == _BILM:
         return name, json.dumps(_part_of_bilm(part, *bilm_files())).encode()
@@ -118,13 +136,16 @@ def strings_of(config: Any) -> Iterator[str]:
 
 def check_data(params: Params) -> None:
     """
-    Raises a `ConfigurationError` if an evaluated config names a file in the data folder that does not exist, or if a
-    distributed training would fail after its last epoch. Missing test data is dropped with a warning, unless
-    `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, it warns that the small sample data is used.
+    Raises a `ConfigurationError` if an evaluated config names a file in the data folder that does
+    not exist, or if a distributed training would fail after its last epoch. Missing test data is
+    dropped with a warning, unless `evaluate_on_test` needs it. If `ELMO_TASKS_DATA` is not set, it
+    warns that the small sample data is used.
     """
     if params.get("distributed") and params.get("evaluate_on_test", False):
         # Only the first worker evaluates, but the metrics are summed over all workers.
-        raise ConfigurationError("a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards")
+        raise ConfigurationError(
+            "a distributed training cannot evaluate_on_test: run `allennlp evaluate` afterwards"
+        )
     for part in ("validation", "test"):
         # AllenNLP would read data from `None` in some places, and not in others.
         if params.get(f"{part}_data_path") is None:
@@ -152,9 +173,12 @@ def check_data(params: Params) -> None:
             )
         raise ConfigurationError(f"{path} does not exist: {hint}")
     is_sample = [
-        str(config.get(f"{part}_data_path")).startswith(f"{FIXTURES}/") for part in ("train", "validation", "test")
+        str(config.get(f"{part}_data_path")).startswith(f"{FIXTURES}/")
+        for part in ("train", "validation", "test")
     ]
-    if not is_sample[0] and any(text.startswith(f"{FIXTURES}/glove/") for text in strings_of(config)):
+    if not is_sample[0] and any(
+        text.startswith(f"{FIXTURES}/glove/") for text in strings_of(config)
+    ):
         others = f", such as {_OPEN_GLOVE}" if _OPEN_GLOVE.exists() else ""
         logger.warning(
             "using the word vectors of the sample data, which lack most words and so cost accuracy; "
@@ -162,11 +186,14 @@ def check_data(params: Params) -> None:
             others,
         )
     if any(is_sample) and not os.environ.get("ELMO_TASKS_DATA"):
-        logger.warning("ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out", FIXTURES)
+        logger.warning(
+            "ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out",
+            FIXTURES,
+        )
 
 
-# What is kept of the loggers that write hundreds of lines in each training: the settings are in `config.json`, and the
-# scores of each label in `metrics.json`.
+# What is kept of the loggers that write hundreds of lines in each training: the settings are in
+# `config.json`, and the scores of each label in `metrics.json`.
 _KEPT_LOG = {
     "allennlp.common.params": r"(?!)",
     "allennlp.common.util": "Metrics",
@@ -175,7 +202,10 @@ _KEPT_LOG = {
 
 
 def log_less() -> None:
-    """Leaves out most of what AllenNLP logs in a training at the level INFO, unless `ALLENNLP_LOG_LEVEL` is set."""
+    """
+    Leaves out most of what AllenNLP logs in a training at the level INFO, unless
+    `ALLENNLP_LOG_LEVEL` is set.
+    """
     for name, kept in _KEPT_LOG.items() if not os.environ.get("ALLENNLP_LOG_LEVEL") else ():
         logging.getLogger(name).addFilter(partial(_is_kept, re.compile(kept)))
 
@@ -187,7 +217,9 @@ def _is_kept(kept: re.Pattern[str], record: logging.LogRecord) -> bool:
 def missing_files(config: Any, data: str) -> list[str]:
     """The files in the data folder that an evaluated config names, and that do not exist."""
     # Folders are not checked, because they may be outputs, such as caches.
-    files = {text for text in strings_of(config) if text.startswith(f"{data}/") and Path(text).suffix}
+    files = {
+        text for text in strings_of(config) if text.startswith(f"{data}/") and Path(text).suffix
+    }
     return sorted(path for path in files if not _exists(path))
 
 

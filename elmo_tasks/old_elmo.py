@@ -42,7 +42,9 @@ def take_elmo_from_the_archive(elmo: Module) -> None:
     """
 
     @replaces(elmo._ElmoBiLm, "__init__")
-    def init(original: Any, self: Any, options_file: str, weight_file: str, *args: Any, **kwargs: Any) -> None:
+    def init(
+        original: Any, self: Any, options_file: str, weight_file: str, *args: Any, **kwargs: Any
+    ) -> None:
         if (archive := loading()) is None:
             return original(self, options_file, weight_file, *args, **kwargs)
         if os.path.isfile(options_file):

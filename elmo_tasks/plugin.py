@@ -14,10 +14,33 @@ from allennlp.common import Params
 from allennlp.models import Model
 
 from allennlp_today.import_hooks import applied_now, replace, replaces
-from elmo_tasks import commands, configs, data, metrics, models, modules, predictors, trainer
+from elmo_tasks import configs, data, metrics, models, modules, trainer
 from elmo_tasks.bilm.process import keep_freed_memory
+from elmo_tasks.commands import config, demo, export, neighbors, perplexity, tables, wsd
+from elmo_tasks.commands import data as data_command
+from elmo_tasks.predictors import coref, interpretation, pairs, sentence, srl
 
-__all__ = ["HARMLESS", "commands", "data", "metrics", "models", "modules", "predictors", "trainer"]
+__all__ = [
+    "HARMLESS",
+    "config",
+    "coref",
+    "data",
+    "data_command",
+    "demo",
+    "export",
+    "interpretation",
+    "metrics",
+    "models",
+    "modules",
+    "neighbors",
+    "pairs",
+    "perplexity",
+    "sentence",
+    "srl",
+    "tables",
+    "trainer",
+    "wsd",
+]
 
 HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text("utf-8"))
 """What archives that are not trusted may name."""

@@ -1,8 +1,9 @@
 """
 How do I write the vectors of a text into a file, and read them again?
 
-`python -m elmo_tasks embed` does it from the command line; `embed_file` is the same from Python. After an
-interruption the same call computes only what is missing. Here one vector for each sentence goes into HDF5.
+`python -m elmo_tasks embed` does it from the command line; `embed_file` is the same from Python.
+After an interruption the same call computes only what is missing. Here one vector for each sentence
+goes into HDF5.
 """
 
 import tempfile
@@ -11,8 +12,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.corpora.embed import EmbedOptions, embed_file
+from elmo_tasks.files.shipped import FIXTURES
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """
 How do I adapt a biLM to my own text?
 
-A biLM is trained for one more epoch on the sentences of a task (section A.1 of the paper), exported, and used. Here
-it is `small-open`, and the sentences come from the small NER data.
+A biLM is trained for one more epoch on the sentences of a task (section A.1 of the paper),
+exported, and used. Here it is `small-open`, and the sentences come from the small NER data.
 """
 
 import json
@@ -14,7 +14,7 @@ from allennlp.commands.train import train_model_from_file
 
 import elmo_tasks.plugin  # noqa: F401
 from elmo_tasks import Elmo
-from elmo_tasks.shipped import FIXTURES, PRETRAINED, TRAINING_CONFIGS
+from elmo_tasks.files.shipped import FIXTURES, PRETRAINED, TRAINING_CONFIGS
 
 CONFIG = """
 local bilm = import '{configs}/lib/bilm.libsonnet';
@@ -34,13 +34,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         config = folder / "finetune.jsonnet"
-        paths = {"configs": TRAINING_CONFIGS, "bilm": PRETRAINED / "small-open", "text": FIXTURES / "lm"}
+        paths = {
+            "configs": TRAINING_CONFIGS,
+            "bilm": PRETRAINED / "small-open",
+            "text": FIXTURES / "lm",
+        }
         config.write_text(CONFIG.format(**paths), encoding="utf-8")
         model = train_model_from_file(config, folder / "run")
 
         before, after = (
             json.loads((folder / "run" / file).read_text(encoding="utf-8"))[key]
-            for file, key in (("metrics_before.json", "perplexity"), ("metrics.json", "best_validation_perplexity"))
+            for file, key in (
+                ("metrics_before.json", "perplexity"),
+                ("metrics.json", "best_validation_perplexity"),
+            )
         )
         print(f"perplexity of the task's sentences: {before:.1f} before, {after:.1f} after")
 

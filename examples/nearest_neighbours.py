@@ -1,9 +1,9 @@
 """
 Which words are used like this one, in this sentence?
 
-All words of some sentences are embedded with the highest layer and put into one matrix. The nearest neighbours of a
-word in a new sentence are then the rows with the largest cosine. For large texts, `allennlp elmo-neighbors` keeps
-such a matrix on disk.
+All words of some sentences are embedded with the highest layer and put into one matrix. The nearest
+neighbours of a word in a new sentence are then the rows with the largest cosine. For large texts,
+`allennlp elmo-neighbors` keeps such a matrix on disk.
 """
 
 import numpy as np

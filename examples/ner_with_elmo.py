@@ -1,8 +1,9 @@
 """
 How do I train a tagger with ELMo on my own sentences, and use it?
 
-The config `ner_elmo.jsonnet` is trained with AllenNLP on the included sample data; `ELMO_TASKS_DATA` names a folder
-with your own. A few epochs are enough to see entities; the published number of epochs is 75.
+The config `ner_elmo.jsonnet` is trained with AllenNLP on the included sample data;
+`ELMO_TASKS_DATA` names a folder with your own. A few epochs are enough to see entities; the
+published number of epochs is 75.
 """
 
 import json
@@ -14,7 +15,7 @@ from allennlp.commands.train import train_model_from_file
 from allennlp.predictors import Predictor
 
 import elmo_tasks.plugin  # noqa: F401
-from elmo_tasks.shipped import TRAINING_CONFIGS
+from elmo_tasks.files.shipped import TRAINING_CONFIGS
 
 SENTENCES = ["The train to Paris was late.", "Anna Smith scored twice for Chelsea."]
 

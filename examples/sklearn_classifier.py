@@ -1,8 +1,9 @@
 """
 How do I classify texts with scikit-learn?
 
-`ElmoVectorizer` turns texts into a matrix, so that any classifier can follow it in a pipeline. Here it tells sentences
-of film reviews from sentences of news, after 120 examples from the included sample data.
+`ElmoVectorizer` turns texts into a matrix, so that any classifier can follow it in a pipeline. Here
+it tells sentences of film reviews from sentences of news, after 120 examples from the included
+sample data.
 """
 
 import re
@@ -11,14 +12,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from elmo_tasks import ElmoVectorizer
-from elmo_tasks.shipped import FIXTURES
+from elmo_tasks.files.shipped import FIXTURES
 
 
 def read(part: str) -> tuple[list[str], list[str]]:
     """Texts and labels: as many reviews as there are trees, and as many sentences of news."""
     trees = (FIXTURES / "sst" / f"{part}.txt").read_text(encoding="utf-8").splitlines()
     reviews = [" ".join(re.findall(r"\d ([^()]+)\)", tree)) for tree in trees]
-    news = (FIXTURES / "lm" / f"{part}.txt").read_text(encoding="utf-8").splitlines()[: len(reviews)]
+    news = (
+        (FIXTURES / "lm" / f"{part}.txt").read_text(encoding="utf-8").splitlines()[: len(reviews)]
+    )
     return reviews + news, ["review"] * len(reviews) + ["news"] * len(news)
 
 
@@ -31,7 +34,10 @@ def main() -> None:
     test_texts, test_labels = read("test")
     print(f"trained on {len(texts)} sentences, tested on {len(test_texts)}")
     print(f"accuracy: {classifier.score(test_texts, test_labels):.2f}")
-    for text in ["A touching story with superb actors .", "The mayor of Boston met the governor on Friday ."]:
+    for text in [
+        "A touching story with superb actors .",
+        "The mayor of Boston met the governor on Friday .",
+    ]:
         print(f"{text!r}: {classifier.predict([text])[0]}")
 
 

@@ -1,9 +1,10 @@
 """
 How do I turn Wikipedia into text for a biLM?
 
-The input is a folder that wikiextractor wrote: folders with files, which contain `<doc ...>`, a title and paragraphs.
-The output are `train.txt`, `dev.txt` and `test.txt` with one tokenised sentence per line, without duplicates, shuffled.
-The last folder is only used for `dev.txt` and `test.txt`.
+The input is a folder that wikiextractor wrote: folders with files, which contain `<doc ...>`, a
+title and paragraphs. The output are `train.txt`, `dev.txt` and `test.txt` with one tokenised
+sentence per line, without duplicates, shuffled. The last folder is only used for `dev.txt` and
+`test.txt`.
 
     python examples/text_from_wikipedia.py wikipedia ~/data/lm --language en
 """
@@ -19,8 +20,8 @@ from multiprocessing import Pool
 from pathlib import Path
 
 from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.lines import numbered_lines
 from elmo_tasks.text import sentences_of_text
-from elmo_tasks.text.lines import numbered_lines
 
 # Shorter paragraphs are headings, shorter sentences are captions, and longer sentences are lists.
 MIN_PARAGRAPH, MIN_WORDS, MAX_WORDS = 6, 4, 80
@@ -31,7 +32,8 @@ def paragraphs(file: Path) -> Iterator[str]:
     is_title = False
     for _, line in numbered_lines(file):
         if not is_title and not line.startswith("<doc "):
-            # Markup may be escaped twice. Parentheses lose what a template made, such as a pronunciation.
+            # Markup may be escaped twice. Parentheses lose what a template made, such as a
+            # pronunciation.
             text = re.sub(r"<[^>]*>", " ", html.unescape(html.unescape(line)))
             text = re.sub(r"\(\s*[,;]\s*", "(", text).replace("()", "")
             if len(text.split()) >= MIN_PARAGRAPH and re.search(r"[.!?。][\"'”’)]*\s*$", text):
@@ -40,16 +42,28 @@ def paragraphs(file: Path) -> Iterator[str]:
 
 
 def is_prose(words: list[str]) -> bool:
-    """Whether a sentence is neither a fragment nor a list of numbers, and has no formula, which wikiextractor drops."""
+    """
+    Whether a sentence is neither a fragment nor a list of numbers, and has no formula, which
+    wikiextractor drops.
+    """
     text = "".join(words)
     n_letters = sum(map(str.isalpha, text))
-    return MIN_WORDS <= len(words) <= MAX_WORDS and 2 * n_letters > len(text) and "formula_" not in text
+    return (
+        MIN_WORDS <= len(words) <= MAX_WORDS
+        and 2 * n_letters > len(text)
+        and "formula_" not in text
+    )
 
 
 def sentences(folder: Path, language: str) -> list[str]:
     """The tokenised sentences of all files in a folder."""
     texts = chain.from_iterable(map(paragraphs, sorted(folder.iterdir())))
-    return [" ".join(words) for text in texts for words in sentences_of_text(text, language) if is_prose(words)]
+    return [
+        " ".join(words)
+        for text in texts
+        for words in sentences_of_text(text, language)
+        if is_prose(words)
+    ]
 
 
 def write(path: Path, sentences: Iterable[str]) -> None:
@@ -63,17 +77,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("wikipedia", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--language", default="en", help="spaCy's code; xx separates words at spaces and punctuation")
-    parser.add_argument("--more", nargs="*", default=[], help="tokenised text to mix in, one sentence per line")
-    parser.add_argument("--held-out", type=int, default=3000, help="sentences in dev.txt and in test.txt")
+    parser.add_argument(
+        "--language",
+        default="en",
+        help="spaCy's code; xx separates words at spaces and punctuation",
+    )
+    parser.add_argument(
+        "--more", nargs="*", default=[], help="tokenised text to mix in, one sentence per line"
+    )
+    parser.add_argument(
+        "--held-out", type=int, default=3000, help="sentences in dev.txt and in test.txt"
+    )
     arguments = parser.parse_args()
 
-    *for_training, last = sorted(folder for folder in arguments.wikipedia.iterdir() if folder.is_dir())
+    *for_training, last = sorted(
+        folder for folder in arguments.wikipedia.iterdir() if folder.is_dir()
+    )
     # A dictionary, because it keeps the order.
     seen = dict.fromkeys(line for file in arguments.more for _, line in numbered_lines(file))
     of_language = partial(sentences, language=arguments.language)
     with Pool() as processes:
-        for folder, new in zip(for_training, processes.imap(of_language, for_training), strict=True):
+        for folder, new in zip(
+            for_training, processes.imap(of_language, for_training), strict=True
+        ):
             before = len(seen)
             seen.update(dict.fromkeys(new))
             print(f"{folder.name}: {len(seen) - before:,} sentences", flush=True)

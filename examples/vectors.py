@@ -1,9 +1,9 @@
 """
 How do I get vectors of words in their sentences?
 
-`Elmo.from_pretrained()` loads the small biLM that comes with the package, and `embed` turns sentences into arrays,
-one row for each word. The same word has another vector in another sentence: this script compares *bank* in three of
-them.
+`Elmo.from_pretrained()` loads the small biLM that comes with the package, and `embed` turns
+sentences into arrays, one row for each word. The same word has another vector in another sentence:
+this script compares *bank* in three of them.
 """
 
 import numpy as np
@@ -31,7 +31,10 @@ def main() -> None:
 
     # The second LSTM tells most about the sense of a word (the paper's Table 5).
     top = elmo.embed(SENTENCES.values(), layers="top")
-    bank = {name: array[words.index("bank")] for (name, words), array in zip(SENTENCES.items(), top, strict=True)}
+    bank = {
+        name: array[words.index("bank")]
+        for (name, words), array in zip(SENTENCES.items(), top, strict=True)
+    }
     print(f"bank (river) and bank (other river): {cosine(bank['river'], bank['other river']):.2f}")
     print(f"bank (river) and bank (money):       {cosine(bank['river'], bank['money']):.2f}")
 

@@ -29,17 +29,23 @@ class TestDownload:
 
 
 class TestConfigs:
-    def test_the_copies_are_whole_and_can_be_evaluated(self, environment, training_configs, tmp_path):
+    def test_the_copies_are_whole_and_can_be_evaluated(
+        self, environment, training_configs, tmp_path
+    ):
         folder = tmp_path / "new" / "configs"
         assert main(["configs", str(folder)]) == 0
         names = {path.relative_to(training_configs) for path in training_configs.rglob("*.*sonnet")}
         assert {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()} == names
         assert filecmp.cmpfiles(training_configs, folder, names, shallow=False)[1:] == ([], [])
-        copied, shipped = (Params.from_file(root / "ner_elmo.jsonnet") for root in (folder, training_configs))
+        copied, shipped = (
+            Params.from_file(root / "ner_elmo.jsonnet") for root in (folder, training_configs)
+        )
         assert copied.as_dict(quiet=True) == shipped.as_dict(quiet=True)
 
     def test_an_existing_folder_is_not_changed(self, tmp_path):
         config = tmp_path / "ner.jsonnet"
         config.write_text("changed")
         assert main(["configs", str(tmp_path)]) == 1
-        assert [path.name for path in tmp_path.iterdir()] == ["ner.jsonnet"] and config.read_text() == "changed"
+        assert [path.name for path in tmp_path.iterdir()] == [
+            "ner.jsonnet"
+        ] and config.read_text() == "changed"

@@ -24,7 +24,7 @@ from allennlp_today import load_archive
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.__main__ import main
 from elmo_tasks.files.archives import unpack
-from elmo_tasks.spacy.component import ElmoComponent
+from elmo_tasks.spacy.elmo_component import ElmoComponent
 from tests.paths import CHECKOUT, TINY_BILM, bilm_files
 
 INDEXER = {
@@ -141,7 +141,11 @@ MODELS = {
         "bart_encoder",
     ),
     "argument of the embedder": (
-        {"text_field_embedder": {"token_embedders": {"elmo": {"type": "elmo", "pretrained_folder": "outside"}}}},
+        {
+            "text_field_embedder": {
+                "token_embedders": {"elmo": {"type": "elmo", "pretrained_folder": "outside"}}
+            }
+        },
         "pretrained_folder",
     ),
 }
@@ -187,7 +191,7 @@ class TestConfigs:
         assert main(["annotate", str(path), "text.txt", "out.jsonl"]) == 1
         assert "../../outside" in capsys.readouterr().err
         monkeypatch.setenv("ELMO_TASKS_SERVE", str(path))
-        serve = pytest.importorskip("elmo_tasks.serve")
+        serve = pytest.importorskip("elmo_tasks.web.serve")
         for door in (serve.make_app, lambda: load_archive(path), lambda: spacy_with(path)("a b")):
             with pytest.raises(ConfigurationError, match=r"\.\./\.\./outside"):
                 door()
@@ -386,7 +390,9 @@ class TestSavedModels:
                     tar.add(file, file.name)
         task = TrainedTask(path)
         task.save(tmp_path / "saved")
-        saved = {str(file.relative_to(tmp_path / "saved")) for file in (tmp_path / "saved").rglob("*.*")}
+        saved = {
+            str(file.relative_to(tmp_path / "saved")) for file in (tmp_path / "saved").rglob("*.*")
+        }
         words = {f"vocabulary/{file.name}" for file in (folder / "vocabulary").glob("*.txt")}
         assert words and saved == {"README.md", "config.json", "meta.json", "weights.th", *words}
         content = srsly.msgpack_loads(spacy_with(path).get_pipe("elmo_task").to_bytes())
@@ -417,20 +423,30 @@ class TestSavedModels:
         blobs.symlink_to(tmp_path / "outside")
         with pytest.raises(ValueError, match="a link to"):
             TrainedTask(snapshot).save(tmp_path / "again")
-        assert (tmp_path / "saved" / "config.json").read_bytes() == (folder / "config.json").read_bytes()
+        assert (tmp_path / "saved" / "config.json").read_bytes() == (
+            folder / "config.json"
+        ).read_bytes()
 
 
 COMPONENTS = ["elmo", "elmo_ner", "elmo_srl", "elmo_coref", "elmo_sst", "elmo_pos", "elmo_task"]
 
 
 class TestNamesInBytes:
-    @pytest.mark.parametrize("outside", ["../outside.txt", "{tmp}/outside.txt", "a/../../outside.txt"])
+    @pytest.mark.parametrize(
+        "outside", ["../outside.txt", "{tmp}/outside.txt", "a/../../outside.txt"]
+    )
     @pytest.mark.parametrize("component", COMPONENTS)
-    def test_no_component_writes_outside_its_folder(self, tmp_path, monkeypatch, component, outside):
+    def test_no_component_writes_outside_its_folder(
+        self, tmp_path, monkeypatch, component, outside
+    ):
         (tmp_path / "files").mkdir()
-        monkeypatch.setattr("elmo_tasks.spacy.pipeline.mkdtemp", lambda: str(tmp_path / "files" / "in"))
+        monkeypatch.setattr(
+            "elmo_tasks.spacy.pipeline.mkdtemp", lambda: str(tmp_path / "files" / "in")
+        )
         (tmp_path / "files" / "in").mkdir()
-        pipe = spacy.blank("en").create_pipe(component, config={"model": "mine"} if component == "elmo_task" else {})
+        pipe = spacy.blank("en").create_pipe(
+            component, config={"model": "mine"} if component == "elmo_task" else {}
+        )
         data = srsly.msgpack_dumps({outside.format(tmp=tmp_path): b"x"})
         with pytest.raises(ValueError, match="outside"):
             pipe.from_bytes(data)

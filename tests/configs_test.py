@@ -60,11 +60,16 @@ class TestEvaluateFile:
     def test_an_argument_takes_precedence_over_the_environment(self, nothing_set, tmp_path):
         nothing_set.setenv("ELMO_TASKS_DATA", "/environment")
         content = f"{{ path: (import '{LIBRARY}').data('x'), other: std.extVar('other') }}"
-        for given, expected in (({}, "/environment/x"), ({"ELMO_TASKS_DATA": "/argument"}, "/argument/x")):
+        for given, expected in (
+            ({}, "/environment/x"),
+            ({"ELMO_TASKS_DATA": "/argument"}, "/argument/x"),
+        ):
             config = evaluated(tmp_path / "config.jsonnet", content, other="value", **given)
             assert config == {"path": expected, "other": "value"}
 
-    @pytest.mark.parametrize("bilm", [None, "small-open", SHIPPED_BILM, f"{SHIPPED_BILM}/", TINY_BILM], ids=str)
+    @pytest.mark.parametrize(
+        "bilm", [None, "small-open", SHIPPED_BILM, f"{SHIPPED_BILM}/", TINY_BILM], ids=str
+    )
     def test_the_options_of_the_bilm_are_a_part_of_the_config(self, nothing_set, tmp_path, bilm):
         if bilm is not None:
             nothing_set.setenv("ELMO_TASKS_BILM", str(bilm))
@@ -82,7 +87,9 @@ class TestEvaluateFile:
         assert bilm["pretrained_file"] == str(folder / "encoder.pkl")
         assert indexer == {"type": "elmo", "unicode_characters": 10}
 
-    def test_a_published_bilm_is_downloaded_if_a_config_needs_it(self, nothing_set, training_configs, tmp_path):
+    def test_a_published_bilm_is_downloaded_if_a_config_needs_it(
+        self, nothing_set, training_configs, tmp_path
+    ):
         nothing_set.setitem(NAMED_BILMS, "original", (f"{TINY_BILM.as_uri()}/",))
         nothing_set.setenv("ELMO_TASKS_HOME", str(tmp_path))
         nothing_set.setenv("ELMO_TASKS_BILM", "original")
@@ -93,7 +100,11 @@ class TestEvaluateFile:
 
     @pytest.mark.parametrize(
         ("name", "width"),
-        [("glove.6B.100d.txt", 100), ("glove.840B.300d.txt.gz", 300), ("/data/glove/mine.v2.50d.txt", 50)],
+        [
+            ("glove.6B.100d.txt", 100),
+            ("glove.840B.300d.txt.gz", 300),
+            ("/data/glove/mine.v2.50d.txt", 50),
+        ],
     )
     def test_the_width_of_glove_is_in_its_name(self, nothing_set, tmp_path, name, width):
         nothing_set.setenv("ELMO_TASKS_GLOVE", name)

@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-# A slow machine must not fail tests that draw examples. `make test-all` draws 300 of each instead of 25.
+# A slow machine must not fail tests that draw examples. `make test-all` draws 300 of each instead
+# of 25.
 hypothesis.settings.register_profile(
     "any machine",
     deadline=None,
     max_examples=min(300, int(os.environ.get("ELMO_TASKS_FUZZ", "25"))),
-    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture],
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.function_scoped_fixture,
+    ],
 )
 hypothesis.settings.load_profile("any machine")
 
@@ -42,7 +46,10 @@ def no_layer_cache() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def rounding() -> Iterator[None]:
-    """With `ELMO_TASKS_ROUNDING`, products are rounded differently for each shape: `make test-rounding`."""
+    """
+    With `ELMO_TASKS_ROUNDING`, products are rounded differently for each shape:
+    `make test-rounding`.
+    """
     with contextlib.ExitStack() as stack:
         if "ELMO_TASKS_ROUNDING" in os.environ:
             from tests.rounding import NoisyProducts
@@ -73,7 +80,10 @@ def training_configs() -> Path:
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.MonkeyPatch:
-    """AllenNLP with our plugin, and configs with the small data and the tiny biLM, regardless of the shell."""
+    """
+    AllenNLP with our plugin, and configs with the small data and the tiny biLM, regardless of the
+    shell.
+    """
     import elmo_tasks.plugin  # noqa: F401
 
     for name in ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_LAYER"):
@@ -83,13 +93,20 @@ def environment(monkeypatch: pytest.MonkeyPatch, fixtures_root: Path) -> pytest.
 
 
 @pytest.fixture
-def write_variant(tmp_path: Path, training_configs: Path, environment: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Writes a variant file of a task: `write_variant(task, elmo_at, overrides="{}", small=True, **arguments)`."""
+def write_variant(
+    tmp_path: Path, training_configs: Path, environment: pytest.MonkeyPatch
+) -> Callable[..., Path]:
+    """
+    Writes a variant file of a task:
+    `write_variant(task, elmo_at, overrides="{}", small=True, **arguments)`.
+    """
     from tests.task_models import variant_config
 
     def write(task: str, *args: Any, **kwargs: Any) -> Path:
         path = tmp_path / "variant.jsonnet"
-        path.write_text(variant_config(training_configs / "lib" / f"{task}.libsonnet", *args, **kwargs))
+        path.write_text(
+            variant_config(training_configs / "lib" / f"{task}.libsonnet", *args, **kwargs)
+        )
         return path
 
     return write
@@ -97,7 +114,10 @@ def write_variant(tmp_path: Path, training_configs: Path, environment: pytest.Mo
 
 @pytest.fixture
 def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]":
-    """Makes a model from the arguments of `write_variant`, with random weights and the words of the small data."""
+    """
+    Makes a model from the arguments of `write_variant`, with random weights and the words of the
+    small data.
+    """
     from tests.task_models import model_of
 
     return lambda task, *args, **kwargs: model_of(task, write_variant(task, *args, **kwargs))
@@ -105,10 +125,15 @@ def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]"
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Writes an archive from the arguments of `write_archive`, once: `archive(task, places="none", seed=0)`."""
+    """
+    Writes an archive from the arguments of `write_archive`, once:
+    `archive(task, places="none", seed=0)`.
+    """
     from tests.archives import write_archive
 
-    return cache(lambda task, *args: write_archive(tmp_path_factory.mktemp("archives") / task, task, *args))
+    return cache(
+        lambda task, *args: write_archive(tmp_path_factory.mktemp("archives") / task, task, *args)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -121,14 +146,18 @@ def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes one tiny checkpoint per family of transformers: `checkpoint("bert")` returns its folder."""
+    """
+    Writes one tiny checkpoint per family of transformers: `checkpoint("bert")` returns its folder.
+    """
     from tests.modules.contextual.checkpoints import write_checkpoint
 
     written: dict[str, Path] = {}
 
     def write(family: str) -> Path:
         if family not in written:
-            written[family] = write_checkpoint(family, tmp_path_factory.mktemp("checkpoints") / family)
+            written[family] = write_checkpoint(
+                family, tmp_path_factory.mktemp("checkpoints") / family
+            )
         return written[family]
 
     return write

@@ -1,6 +1,6 @@
 """
-The counts of CoNLL's `conlleval.pl`: a line-by-line port of its functions `startOfChunk` and `endOfChunk`, and of the
-loop that calls them. It supports the prefixes `B`, `I` and `O`.
+The counts of CoNLL's `conlleval.pl`: a line-by-line port of its functions `startOfChunk` and
+`endOfChunk`, and of the loop that calls them. It supports the prefixes `B`, `I` and `O`.
 """
 
 from collections import Counter
@@ -37,17 +37,21 @@ def chunks(tags: Iterable[str]) -> Iterator[tuple[str, int, int]]:
         previous, previous_type = tag, type_
 
 
-def counts(sentences: Iterable[tuple[list[str], list[str]]]) -> tuple[Counter[str], Counter[str], Counter[str]]:
+def counts(
+    sentences: Iterable[tuple[list[str], list[str]]],
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """
-    Correct, found (predicted) and gold chunks per type, from pairs of gold and predicted tags. A chunk is correct if
-    both sides start together, have the same type throughout, and end together.
+    Correct, found (predicted) and gold chunks per type, from pairs of gold and predicted tags. A
+    chunk is correct if both sides start together, have the same type throughout, and end together.
     """
     correct, found, gold = Counter[str](), Counter[str](), Counter[str]()
     in_correct = False
     last_gold, last_guess = ("O", ""), ("O", "")
     for gold_tags, guessed_tags in sentences:
         # An empty line after each sentence counts as outside.
-        lines = zip([*map(split, gold_tags), ("O", "")], [*map(split, guessed_tags), ("O", "")], strict=True)
+        lines = zip(
+            [*map(split, gold_tags), ("O", "")], [*map(split, guessed_tags), ("O", "")], strict=True
+        )
         for (tag, type_), (guess, guessed_type) in lines:
             gold_ends = end_of_chunk(last_gold[0], tag, last_gold[1], type_)
             guess_ends = end_of_chunk(last_guess[0], guess, last_guess[1], guessed_type)

@@ -1,4 +1,6 @@
-"""The devices of a test: the CPU on every machine, to keep the test correct, and a GPU if available."""
+"""
+The devices of a test: the CPU on every machine, to keep the test correct, and a GPU if available.
+"""
 
 import pytest
 import torch

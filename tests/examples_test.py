@@ -22,7 +22,10 @@ NUMBER = r"(-?\d+\.\d+)"
 
 
 def output_of(name: str) -> str:
-    """The output of a script, run in this process because the imports alone take longer than most scripts."""
+    """
+    The output of a script, run in this process because the imports alone take longer than most
+    scripts.
+    """
     output = io.StringIO()
     try:
         with contextlib.redirect_stdout(output):
@@ -53,7 +56,11 @@ def small_data(tmp_path: Path) -> Path:
 
 
 def test_each_is_tested_and_asks_a_question():
-    tests = {name.removeprefix("test_").removesuffix("_runs") for name in globals() if name.endswith("_runs")}
+    tests = {
+        name.removeprefix("test_").removesuffix("_runs")
+        for name in globals()
+        if name.endswith("_runs")
+    }
     scripts = list(EXAMPLES.glob("*.py"))
     assert {path.stem for path in scripts} == tests
     for path in scripts:
@@ -98,7 +105,11 @@ def test_ner_with_elmo_runs(small_data, monkeypatch):
     towns = ["Paris", "London", "Berlin", "Boston", "Chicago", "Rome", "Madrid", "Vienna"]
     form = "{} -X- O B-PER\nsaw -X- O O\n{} -X- O B-LOC\n. -X- O O\n"
     sentences = [form.format(*pair) for pair in product(people, towns)]
-    for part, some in {"train": sentences * 4, "dev": sentences[:20], "test": sentences[:20]}.items():
+    for part, some in {
+        "train": sentences * 4,
+        "dev": sentences[:20],
+        "test": sentences[:20],
+    }.items():
         (small_data / "ner" / f"{part}.txt").write_text("\n".join(some), encoding="utf-8")
     monkeypatch.setenv("ELMO_TASKS_DATA", str(small_data))
     monkeypatch.setenv("ELMO_TASKS_BILM", str(TINY_BILM))
@@ -110,7 +121,7 @@ def test_ner_with_elmo_runs(small_data, monkeypatch):
 
 @pytest.mark.weekly
 def test_finetune_a_bilm_runs(small_data, monkeypatch):
-    monkeypatch.setattr("elmo_tasks.shipped.FIXTURES", small_data)
+    monkeypatch.setattr("elmo_tasks.files.shipped.FIXTURES", small_data)
     output = output_of("finetune_a_bilm.py")
     before, after = numbers(rf"sentences: {NUMBER} before, {NUMBER} after", output)
     assert 1 < after < before
@@ -129,7 +140,9 @@ def test_text_from_wikipedia_runs(tmp_path, monkeypatch):
     }
     for folder, paragraphs in texts.items():
         (tmp_path / "wikipedia" / folder).mkdir(parents=True)
-        text = "".join(document.format("A title of a long article.", paragraph) for paragraph in paragraphs)
+        text = "".join(
+            document.format("A title of a long article.", paragraph) for paragraph in paragraphs
+        )
         (tmp_path / "wikipedia" / folder / "wiki_00").write_text(text)
     monkeypatch.setattr("sys.argv", ["", str(tmp_path / "wikipedia"), str(tmp_path / "lm")])
     assert "2 sentences, 18 words" in output_of("text_from_wikipedia.py")
@@ -155,7 +168,9 @@ def test_the_spacy_project_makes_a_package(tmp_path):
 def test_the_notebook_prints_what_it_shows(monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     names: dict[str, object] = {}
-    for cell in json.loads((EXAMPLES / "elmo_in_five_minutes.ipynb").read_text(encoding="utf-8"))["cells"]:
+    for cell in json.loads((EXAMPLES / "elmo_in_five_minutes.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ]:
         if cell["cell_type"] == "code":
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec("".join(cell["source"]), names)

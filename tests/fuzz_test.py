@@ -1,5 +1,6 @@
 """
-Tests every reader on damaged data, which it must either read or refuse with an error that names the file.
+Tests every reader on damaged data, which it must either read or refuse with an error that names the
+file.
 
 The mutations are drawn from a fixed seed. `ELMO_TASKS_FUZZ` is the number of mutations per format.
 """
@@ -17,13 +18,22 @@ from typing import Any
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_tasks.analysis import StaticVectors
-from elmo_tasks.analysis.wsd_corpus import WsdCorpus
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.bilm.weights import read_softmax, read_weights
-from elmo_tasks.data import CorefReader, LmText, NerReader, PosReader, SnliReader, SquadReader, SrlReader, SstReader
-from elmo_tasks.embed import EmbedOptions, embed_file
+from elmo_tasks.corpora.embed import EmbedOptions, embed_file
+from elmo_tasks.data import (
+    CorefReader,
+    LmText,
+    NerReader,
+    PosReader,
+    SnliReader,
+    SquadReader,
+    SrlReader,
+    SstReader,
+)
+from elmo_tasks.paper.static_vectors import StaticVectors
+from elmo_tasks.paper.wsd_corpus import WsdCorpus
 from tests.paths import FIXTURES, SHIPPED_BILM, TINY_BILM
 
 WSD = FIXTURES / "wsd" / "test"
@@ -39,12 +49,19 @@ FRAGMENTS: list[bytes] = [
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
-    """Makes one to three changes: a flipped bit, a cut, an inserted fragment, or swapped or repeated lines."""
+    """
+    Makes one to three changes: a flipped bit, a cut, an inserted fragment, or swapped or repeated
+    lines.
+    """
     for _ in range(draw.randint(1, 3)):
         place = draw.randrange(len(content)) if content else 0
         kind = draw.randrange(6)
         if kind == 0 and content:
-            content = content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
+            content = (
+                content[:place]
+                + bytes([content[place] ^ 1 << draw.randrange(8)])
+                + content[place + 1 :]
+            )
         elif kind == 1:
             content = content[:place]
         elif kind == 2:
@@ -99,17 +116,26 @@ TEXT_FORMATS = ["ner", "srl", "snli", "squad", "coref", "sst", "pos", "lm", "wsd
 
 
 # Files of other corpora, and the formats that read them.
-NER = b"".join(b"%s NNP I-NP %s\n" % pair for pair in [(b"Anna", b"B-PER"), (b"sang", b"O"), (b".", b"O")] * 2)
+NER = b"".join(
+    b"%s NNP I-NP %s\n" % pair for pair in [(b"Anna", b"B-PER"), (b"sang", b"O"), (b".", b"O")] * 2
+)
 SKELETON = b"bn/abc 0 %d [WORD] NN * - - - - * (V*) -\n"
 FOREIGN: dict[str, tuple[bytes, set[str]]] = {
     "CoNLL-U": (
-        b"# sent_id = 1\n" + b"".join(b"%d\tik\tik\tPRON\tPRP" % n + b"\t_" * 5 + b"\n" for n in (1, 2)),
+        b"# sent_id = 1\n"
+        + b"".join(b"%d\tik\tik\tPRON\tPRP" % n + b"\t_" * 5 + b"\n" for n in (1, 2)),
         {"pos", "lm", "embed"},
     ),
     "GermEval": (b"#\thttp://a\t[2010]\n1\tAnna\tB-PER\tO\n2\tsang\tO\tO\n", {"pos"}),
     "CoNLL-2003": (b"-DOCSTART- -X- -X- O\n\n" + NER, {"ner"}),
     "CoNLL-2000": (NER, {"ner"}),
-    "skeleton": (b"#begin document (bn/abc); part 000\n" + SKELETON % 0 + SKELETON % 1 + b"\n#end document\n", set()),
+    "skeleton": (
+        b"#begin document (bn/abc); part 000\n"
+        + SKELETON % 0
+        + SKELETON % 1
+        + b"\n#end document\n",
+        set(),
+    ),
     "FASTA": (b">sp|P1 a protein\nMGSSHHHHHH\nMKQ\n", set()),
     "JSON lines": (b'{"sentence": "Jordan beat Chelsea."}\n', set()),
     "JSON array": (b'[{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}]', set()),
@@ -144,7 +170,8 @@ class TestEveryReader:
             try:
                 read(path)
             except (ValueError, ConfigurationError) as error:
-                # Sense keys are in a separate file, so the message need only contain the common part of the name.
+                # Sense keys are in a separate file, so the message need only contain the common
+                # part of the name.
                 assert path.name.partition(".")[0] in str(error), f"mutation {number}"
                 n_refused += 1
         assert n_refused, "no mutation was refused: the reader was not called"

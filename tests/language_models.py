@@ -23,7 +23,9 @@ TINY: dict[str, Any] = {
 }
 
 
-def train_tiny(folder: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False) -> dict[str, Any]:
+def train_tiny(
+    folder: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False
+) -> dict[str, Any]:
     """Trains on the data that `ELMO_TASKS_DATA` names, and returns the metrics."""
     params = Params.from_file(CONFIG, json.dumps({**TINY, **(overrides or {})}))
     train_model(params, str(folder), recover=recover, return_model=False)

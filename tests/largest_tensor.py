@@ -1,4 +1,6 @@
-"""The size of the largest tensor that a computation creates: how its memory grows, without a clock."""
+"""
+The size of the largest tensor that a computation creates: how its memory grows, without a clock.
+"""
 
 from collections.abc import Callable
 from typing import Any

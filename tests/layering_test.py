@@ -7,19 +7,32 @@ import pytest
 
 from tests.paths import CHECKOUT
 
-# Modules for users of an optional library; other modules import such a library only when they use it.
+# Modules for users of an optional library; other modules import such a library only when they use
+# it.
 FOR_A_LIBRARY = {
     "elmo_tasks.bilm.lstm.triton_kernels",
     "elmo_tasks.vectors.sklearn_vectorizer",
 }
-OPTIONAL = {"allennlp", "allennlp_models", "spacy", "transformers", "sklearn", "pyarrow", "ray", "scipy", "nltk"}
+OPTIONAL = {
+    "allennlp",
+    "allennlp_models",
+    "spacy",
+    "transformers",
+    "sklearn",
+    "pyarrow",
+    "ray",
+    "scipy",
+    "nltk",
+}
 OPTIONAL |= {"more_itertools"}
 
 
 def loaded_by(statement: str) -> set[str]:
     """The top-level modules that a new interpreter has loaded after a statement."""
     code = f"import sys\n{statement}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT)
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=CHECKOUT
+    )
     assert process.returncode == 0, process.stderr
     return set(process.stdout.split())
 
@@ -27,7 +40,10 @@ def loaded_by(statement: str) -> set[str]:
 def modules_of(*parts: str) -> list[str]:
     """The modules of some parts of the package, except `FOR_A_LIBRARY`."""
     files = [file for part in parts for file in (CHECKOUT / "elmo_tasks" / part).rglob("*.py")]
-    names = {".".join(file.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__") for file in files}
+    names = {
+        ".".join(file.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__")
+        for file in files
+    }
     assert names >= {f"elmo_tasks.{part}" for part in parts}
     return sorted(names - FOR_A_LIBRARY)
 
@@ -46,7 +62,7 @@ class TestImportCost:
         """Imports do not query the GPU driver either."""
         (tmp_path / "text.txt").write_text("a b\n")
         arguments = ["embed", str(tmp_path / "text.txt"), str(tmp_path / "out.h5")]
-        modules = [*modules_of("vectors", "bilm"), "elmo_tasks.embed"]
+        modules = [*modules_of("vectors", "bilm"), "elmo_tasks.corpora.embed"]
         statements = [
             "import torch",
             "asked = torch.cuda.is_available",

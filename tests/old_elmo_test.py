@@ -20,7 +20,10 @@ from allennlp_today import load_archive
 from elmo_tasks import Elmo
 from tests.paths import TINY_BILM, bilm_files
 
-HARMLESS = {"DatasetReader": {"old_elmo_test_reader": "reads nothing"}, "Model": {"old_elmo_test_model": "tensors"}}
+HARMLESS = {
+    "DatasetReader": {"old_elmo_test_reader": "reads nothing"},
+    "Model": {"old_elmo_test_model": "tensors"},
+}
 
 
 @DatasetReader.register("old_elmo_test_reader", exist_ok=True)
@@ -30,12 +33,16 @@ class Reader(DatasetReader):
 
 @Model.register("old_elmo_test_model", exist_ok=True)
 class ElmoModel(Model):
-    def __init__(self, vocab: Vocabulary, elmo: AllenElmo, other: Optional[AllenElmo] = None) -> None:
+    def __init__(
+        self, vocab: Vocabulary, elmo: AllenElmo, other: Optional[AllenElmo] = None
+    ) -> None:
         super().__init__(vocab)
         self.elmo, self.other = elmo, other
 
 
-def write(folder: Path, model: dict[str, Any], state: dict[str, torch.Tensor], **format: Any) -> Path:
+def write(
+    folder: Path, model: dict[str, Any], state: dict[str, torch.Tensor], **format: Any
+) -> Path:
     """An archive of a model."""
     Vocabulary().save_to_files(str(folder / "vocabulary"))
     config = {"dataset_reader": {"type": "old_elmo_test_reader"}, "model": model}
@@ -56,13 +63,20 @@ class TestBringBackElmoEmbedder:
 
 
 class TestTakeElmoFromTheArchive:
-    @pytest.mark.parametrize(("begin", "is_zip"), [("elmo.", True), ("field_embedder.elmo.inner.", False)])
-    def test_the_addresses_in_its_config_may_be_dead(self, command, tmp_path, monkeypatch, begin, is_zip):
+    @pytest.mark.parametrize(
+        ("begin", "is_zip"), [("elmo.", True), ("field_embedder.elmo.inner.", False)]
+    )
+    def test_the_addresses_in_its_config_may_be_dead(
+        self, command, tmp_path, monkeypatch, begin, is_zip
+    ):
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
         elmo = AllenElmo(*map(str, bilm_files(TINY_BILM)), 1, dropout=0.0)
         state = {f"{begin}{name}": tensor for name, tensor in elmo.state_dict().items()}
         dead = {name: f"http://127.0.0.1:9/{name}" for name in ("options_file", "weight_file")}
-        config = {"type": "old_elmo_test_model", "elmo": {**dead, "num_output_representations": 1, "dropout": 0.0}}
+        config = {
+            "type": "old_elmo_test_model",
+            "elmo": {**dead, "num_output_representations": 1, "dropout": 0.0},
+        }
         path = write(tmp_path, config, state, _use_new_zipfile_serialization=is_zip)
         command("elmo-export", path, tmp_path / "exported")
         (expected,) = Elmo.from_pretrained(TINY_BILM).embed([["The", "bank"]], layers="all")
@@ -71,14 +85,23 @@ class TestTakeElmoFromTheArchive:
             np.testing.assert_allclose(found, expected, atol=1e-6)
         if is_zip:
             ids = batch_to_ids([["The", "bank"]])
-            found, expected = (each(ids)["elmo_representations"][0] for each in (load_archive(path).model.elmo, elmo))
+            found, expected = (
+                each(ids)["elmo_representations"][0]
+                for each in (load_archive(path).model.elmo, elmo)
+            )
             torch.testing.assert_close(found, expected)
 
     def test_several_come_from_their_addresses(self, tmp_path, monkeypatch):
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-        files = dict(zip(("options_file", "weight_file"), map(str, bilm_files(TINY_BILM)), strict=True))
+        files = dict(
+            zip(("options_file", "weight_file"), map(str, bilm_files(TINY_BILM)), strict=True)
+        )
         elmo = {**files, "num_output_representations": 1}
-        state = {f"{name}.{key}": t for name in ("elmo", "other") for key, t in AllenElmo(**elmo).state_dict().items()}
+        state = {
+            f"{name}.{key}": t
+            for name in ("elmo", "other")
+            for key, t in AllenElmo(**elmo).state_dict().items()
+        }
         path = write(tmp_path, {"type": "old_elmo_test_model", "elmo": elmo, "other": elmo}, state)
         with pytest.raises(ConfigurationError, match="expected a file in the archive"):
             load_archive(path)

@@ -1,4 +1,7 @@
-"""The doors work where Python lacks what only POSIX systems have, as on Windows, which no machine here runs."""
+"""
+The doors work where Python lacks what only POSIX systems have, as on Windows, which no machine here
+runs.
+"""
 
 import subprocess
 import sys
@@ -49,6 +52,8 @@ EXPECTED = """(5, 256)
 @pytest.mark.weekly
 def test_vectors_and_trained_tasks_need_nothing_of_posix(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    process = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+    process = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True
+    )
     lines = [line for line in process.stdout.splitlines() if not line.startswith("wrote ")]
     assert lines == EXPECTED.splitlines(), process.stderr

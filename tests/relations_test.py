@@ -29,7 +29,9 @@ EXPECTED = [("Ann Lee", "works_for", "Acme"), ("Tom", "lives_in", "New York")]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """With the package, a trained model, `run`, and two texts."""
     folder = tmp_path_factory.mktemp("example") / "relations"
-    shutil.copytree(CHECKOUT / "examples" / "relations", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        CHECKOUT / "examples" / "relations", folder, ignore=shutil.ignore_patterns("__pycache__")
+    )
     (folder / "texts.txt").write_text(f"{TEXT}\nIt rained.\n")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.syspath_prepend(str(folder))
@@ -48,9 +50,15 @@ def relations_in(result: list[dict]) -> list[tuple]:
 
 def test_python(folder):
     task = TrainedTask("run", threshold=0.5)
-    assert relations_in(task(TEXT)) == EXPECTED and task.kind.labels == ["lives_in", "works_for"]
+    assert relations_in(task(TEXT)) == EXPECTED and task.result_type.labels == [
+        "lives_in",
+        "works_for",
+    ]
     rows = task.frame([TEXT, "It rained."]).to_dict("records")
-    assert [(row["document"], row["head"], row["tail_start"]) for row in rows] == [(0, "Ann Lee", 18), (0, "Tom", 48)]
+    assert [(row["document"], row["head"], row["tail_start"]) for row in rows] == [
+        (0, "Ann Lee", 18),
+        (0, "Tom", 48),
+    ]
     types = [task.frame(text).dtypes.to_dict() for text in (TEXT, "It rained.")]
     assert types[0] == types[1] and len(types[0]) == 9
     html = task.render(TEXT)
@@ -67,7 +75,7 @@ def test_spacy(folder):
 
 def test_http(folder, monkeypatch):
     testclient = pytest.importorskip("fastapi.testclient")
-    serve = pytest.importorskip("elmo_tasks.serve")
+    serve = pytest.importorskip("elmo_tasks.web.serve")
     monkeypatch.setenv("ELMO_TASKS_SERVE", "run")
     with testclient.TestClient(serve.make_app(), base_url="http://localhost") as client:
         answers = [client.post("/run", json={"text": TEXT}).json()]
@@ -92,14 +100,28 @@ def test_a_corpus(folder, capsys):
         "R1\tworks_for Arg1:T1 Arg2:T2",
         "R2\tlives_in Arg1:T3 Arg2:T4",
     ]
-    assert "works_for Arg1:head|tail, Arg2:head|tail" in Path("out", "annotation.conf").read_text().splitlines()
+    assert (
+        "works_for Arg1:head|tail, Arg2:head|tail"
+        in Path("out", "annotation.conf").read_text().splitlines()
+    )
     assert main(["annotate", "run", "texts.txt", "out.conllu"]) == 1
-    assert "expected what .conllu has a place for, got the results of run" in capsys.readouterr().err
+    assert (
+        "expected what .conllu has a place for, got the results of run" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.weekly
 def test_new_processes_import_the_package(folder):
-    annotate = ["-m", "elmo_tasks", "annotate", "run", "texts.txt", "workers.jsonl", "--include-package", "relations"]
+    annotate = [
+        "-m",
+        "elmo_tasks",
+        "annotate",
+        "run",
+        "texts.txt",
+        "workers.jsonl",
+        "--include-package",
+        "relations",
+    ]
     command = [sys.executable, *annotate, "--workers", "2", "--part-texts", "1"]
     environment = os.environ | {"ELMO_TASKS_PACKAGES": "", "PYTHONPATH": f"{CHECKOUT}:{folder}"}
     subprocess.run(command, cwd=folder, env=environment, check=True)

@@ -1,4 +1,7 @@
-"""What each part of the packages imports is declared by its installation, and the commands of the pages install it."""
+"""
+What each part of the packages imports is declared by its installation, and the commands of the
+pages install it.
+"""
 
 import ast
 import re
@@ -16,43 +19,47 @@ from tests.docs.blocks import PAGES, blocks_of
 from tests.docs.shell import commands_of
 from tests.paths import CHECKOUT
 
-# The extras that a part needs, besides what `install_requires` has; of several parts, the longest path counts.
+# The extras that a part needs, besides what `install_requires` has; of several parts, the longest
+# path counts.
 EXTRAS = {
     "elmo_tasks": "",
-    "elmo_tasks/__main__.py": "serve",
-    "elmo_tasks/annotate": "allennlp parquet",
-    "elmo_tasks/corpus.py": "parquet",
-    "elmo_tasks/embed.py": "parquet",
+    "elmo_tasks/corpora": "allennlp parquet",
+    "elmo_tasks/corpora/corpus.py": "parquet",
+    "elmo_tasks/corpora/embed.py": "parquet",
     "elmo_tasks/files/tables.py": "tables",
     "elmo_tasks/commands": "allennlp",
+    "elmo_tasks/commands/serve.py": "serve",
     "elmo_tasks/configs.py": "allennlp",
     "elmo_tasks/data": "allennlp",
-    "elmo_tasks/demo": "allennlp demo",
-    "elmo_tasks/kinds.py": "spacy",
+    "elmo_tasks/predictors/pictures.py": "spacy",
+    "elmo_tasks/predictors/results.py": "spacy",
     "elmo_tasks/metrics": "allennlp",
     "elmo_tasks/models": "allennlp",
     "elmo_tasks/modules": "allennlp",
     "elmo_tasks/plugin.py": "allennlp",
     "elmo_tasks/predictors": "allennlp",
-    "elmo_tasks/public_data.py": "allennlp",
-    "elmo_tasks/replication": "allennlp",
-    "elmo_tasks/serve.py": "allennlp serve",
+    "elmo_tasks/paper": "allennlp",
+    "elmo_tasks/web": "allennlp demo",
+    "elmo_tasks/web/serve.py": "allennlp serve",
     "elmo_tasks/spacy": "spacy",
-    "elmo_tasks/spacy/tasks.py": "allennlp",
-    "elmo_tasks/span_groups.py": "spacy",
+    "elmo_tasks/spacy/task_components.py": "allennlp",
+    "elmo_tasks/spacy/span_groups.py": "spacy",
     "elmo_tasks/text/sentences.py": "spacy",
     "elmo_tasks/trainer": "allennlp",
     "elmo_tasks/vectors/sklearn_vectorizer.py": "sklearn",
     "allennlp_today/allennlp_today": "today",
 }
-# Modules with other names than their distributions, and modules of what a distribution itself requires.
+# Modules with other names than their distributions, and modules of what a distribution itself
+# requires.
 DISTRIBUTIONS = {
     "_jsonnet": "jsonnet",
     "sklearn": "scikit-learn",
     "starlette": "gradio",
     "triton": "torch",
 }
-DISTRIBUTIONS |= dict.fromkeys(["srsly", "thinc"], "spacy") | dict.fromkeys(["anyio", "pydantic"], "fastapi")
+DISTRIBUTIONS |= dict.fromkeys(["srsly", "thinc"], "spacy") | dict.fromkeys(
+    ["anyio", "pydantic"], "fastapi"
+)
 
 
 def names(requirements: str) -> set[str]:
@@ -65,10 +72,15 @@ def declared() -> dict[str, set[str]]:
     setup = ConfigParser()
     setup.read(CHECKOUT / "setup.cfg")
     extras = {extra: names(lines) for extra, lines in setup["options.extras_require"].items()}
-    today = tomllib.loads((CHECKOUT / "allennlp_today/pyproject.toml").read_text())["project"]["dependencies"]
+    today = tomllib.loads((CHECKOUT / "allennlp_today/pyproject.toml").read_text())["project"][
+        "dependencies"
+    ]
     allennlp = names((CHECKOUT / "allennlp.txt").read_text())
     extras["allennlp"] |= allennlp
-    core = {"": names(setup["options"]["install_requires"]), "today": names("\n".join(today)) | allennlp}
+    core = {
+        "": names(setup["options"]["install_requires"]),
+        "today": names("\n".join(today)) | allennlp,
+    }
     return {**extras, **core}
 
 
@@ -80,7 +92,11 @@ def imports(node: ast.AST, extra: str = "") -> Iterator[tuple[str, str]]:
         elif isinstance(child, ast.ImportFrom) and child.module:
             yield child.module, extra
         else:
-            needs = re.match(r"with needs\('(\w+)'\)", ast.unparse(child)) if isinstance(child, ast.With) else None
+            needs = (
+                re.match(r"with needs\('(\w+)'\)", ast.unparse(child))
+                if isinstance(child, ast.With)
+                else None
+            )
             yield from imports(child, needs[1] if needs else extra)
 
 
@@ -94,7 +110,10 @@ def test_every_import_is_declared(package, declared):
         for module, extra in imports(ast.parse(path.read_text(encoding="utf-8"))):
             library = module.partition(".")[0]
             here = set().union(*(declared[name] for name in ["", extra, *EXTRAS[part].split()]))
-            if library not in own and DISTRIBUTIONS.get(library, library.replace("_", "-")) not in here:
+            if (
+                library not in own
+                and DISTRIBUTIONS.get(library, library.replace("_", "-")) not in here
+            ):
                 undeclared.add((file, library))
     assert undeclared == set()
 
@@ -106,8 +125,13 @@ def test_the_page_has_all_extras_for_users(declared):
 
 
 def installations() -> Iterator[str]:
-    """The commands of all pages that call pip or uv, except those that install files that were built before."""
-    for block in (block for page in PAGES for block in blocks_of(page) if block.not_run == "installs packages"):
+    """
+    The commands of all pages that call pip or uv, except those that install files that were built
+    before.
+    """
+    for block in (
+        block for page in PAGES for block in blocks_of(page) if block.not_run == "installs packages"
+    ):
         for command in re.split(r"\n|&&", block.text):
             words = [word for _, words, _ in commands_of(command) for word in words]
             if words[:2] in (["pip", "install"], ["uv", "pip"]) and "dist/" not in command:
@@ -117,13 +141,22 @@ def installations() -> Iterator[str]:
 @pytest.mark.weekly
 @pytest.mark.parametrize("command", sorted(set(installations())))
 def test_commands_of_the_pages_can_be_met(command, tmp_path):
-    """pip finds this environment's packages, such as torch; uv has an empty environment, and reads metadata only."""
+    """
+    pip finds this environment's packages, such as torch; uv has an empty environment, and reads
+    metadata only.
+    """
     _, words, _ = next(commands_of(command))
     if words[0] == "uv":
-        uv = shutil.which("uv") or pytest.skip("uv is not installed, which pages name: `pip install uv`")
-        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "new"], check=True)
+        uv = shutil.which("uv") or pytest.skip(
+            "uv is not installed, which pages name: `pip install uv`"
+        )
+        subprocess.run(
+            [uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "new"], check=True
+        )
         tool, words = [uv, "pip", "install", "--python", tmp_path / "new"], words[3:]
     else:
         tool, words = [sys.executable, "-m", "pip", "install"], words[2:]
-    process = subprocess.run([*tool, "--dry-run", *words], cwd=CHECKOUT, capture_output=True, text=True)
+    process = subprocess.run(
+        [*tool, "--dry-run", *words], cwd=CHECKOUT, capture_output=True, text=True
+    )
     assert process.returncode == 0, process.stderr

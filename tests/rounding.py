@@ -17,9 +17,14 @@ def _noise(shape: torch.Size) -> torch.Tensor:
 
 
 class NoisyProducts(TorchFunctionMode):
-    """Changes products in float32 by up to half a millionth: equal shapes equally, and different shapes differently."""
+    """
+    Changes products in float32 by up to half a millionth: equal shapes equally, and different
+    shapes differently.
+    """
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         result = function(*args, **(kwargs or {}))
         # `_linear_pointwise.binary`, `__matmul__`
         name = getattr(function, "__name__", "").partition(".")[0].replace("__", "")

@@ -1,6 +1,7 @@
 """
-The counts of CoNLL-2005's `srl-eval.pl`, in its terms: propositions are columns of brackets, arguments are lists of one
-or more phrases, and each gold argument is searched for among the predicted ones.
+The counts of CoNLL-2005's `srl-eval.pl`, in its terms: propositions are columns of brackets,
+arguments are lists of one or more phrases, and each gold argument is searched for among the
+predicted ones.
 """
 
 from collections import Counter
@@ -47,8 +48,13 @@ def arguments(column: list[str]) -> list[Argument]:
     return found
 
 
-def evaluate(pairs: list[tuple[list[str], list[str]]]) -> tuple[Counter[str], Counter[str], Counter[str], int]:
-    """Correct, excess and missed arguments per label, and perfect propositions, from gold and predicted columns."""
+def evaluate(
+    pairs: list[tuple[list[str], list[str]]],
+) -> tuple[Counter[str], Counter[str], Counter[str], int]:
+    """
+    Correct, excess and missed arguments per label, and perfect propositions, from gold and
+    predicted columns.
+    """
     correct, excess, missed = Counter[str](), Counter[str](), Counter[str]()
     n_perfect = 0
     for gold_column, predicted_column in pairs:

@@ -1,4 +1,7 @@
-"""The table of tasks for the tests, and the small models from templates behind the fixture `make_model`."""
+"""
+The table of tasks for the tests, and the small models from templates behind the fixture
+`make_model`.
+"""
 
 import json
 import os
@@ -18,7 +21,9 @@ from elmo_tasks.modules import ElmoTokenEmbedder
 PLACES = {"none": [], "input": ["input"], "output": ["output"], "both": ["input", "output"]}
 BOTH = PLACES["both"]
 # For tests of all places: with ELMo at both, a model has all its parts.
-EACH_PLACE = [pytest.param(place, marks=[] if place == "both" else pytest.mark.weekly) for place in PLACES]
+EACH_PLACE = [
+    pytest.param(place, marks=[] if place == "both" else pytest.mark.weekly) for place in PLACES
+]
 
 _GLOVE = "text_field_embedder.token_embedder_tokens.weight"
 
@@ -49,8 +54,8 @@ class Task(NamedTuple):
     n_instances: int | None = None
     # The number of sentences in the first three instances.
     n_sentences: int = 3
-    # The ends of the names of parameters other than the biLM's without a gradient, and the names of parameters with a
-    # zero gradient: a softmax ignores a constant added to all its inputs.
+    # The ends of the names of parameters other than the biLM's without a gradient, and the names of
+    # parameters with a zero gradient: a softmax ignores a constant added to all its inputs.
     frozen: tuple[str, ...] = (_GLOVE,)
     unseen: frozenset[str] = frozenset()
     # Overrides for a model in which all other parameters have a gradient.
@@ -86,7 +91,8 @@ TASKS = {
         n_sentences=18,
         batch_size=2,
         trained_overrides="{ model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }",
-        # Enough to keep some spans of several words with any random weights; spans of one word have no attention.
+        # Enough to keep some spans of several words with any random weights; spans of one word have
+        # no attention.
         gradient_overrides="{ model+: { spans_per_word: 2 } }",
     ),
     "ner": Task(
@@ -200,8 +206,13 @@ _EVALUATED: dict[tuple[object, ...], str] = {}
 
 
 def params_of(config: Path) -> Params:
-    """Evaluates a config, but only once in an environment, because Jsonnet takes longer than a test of a model."""
-    variables = sorted((name, value) for name, value in os.environ.items() if name.startswith("ELMO_TASKS_"))
+    """
+    Evaluates a config, but only once in an environment, because Jsonnet takes longer than a test of
+    a model.
+    """
+    variables = sorted(
+        (name, value) for name, value in os.environ.items() if name.startswith("ELMO_TASKS_")
+    )
     key = (config.read_text(), *variables)
     if key not in _EVALUATED:
         _EVALUATED[key] = json.dumps(Params.from_file(config).as_dict(quiet=True))
@@ -214,10 +225,16 @@ def model_of(task: str, config: Path) -> TaskModel:
     params = params_of(config)
     readers = ("validation_dataset_reader", "dataset_reader")
     reader = DatasetReader.from_params(next(params[name] for name in readers if name in params))
-    instances = list(reader.read(params["validation_data_path"]))[: TASKS.get(task, PARTS_OF_SPEECH).n_instances]
+    instances = list(reader.read(params["validation_data_path"]))[
+        : TASKS.get(task, PARTS_OF_SPEECH).n_instances
+    ]
     # GloVe does not matter here.
     params["model"]["text_field_embedder"]["token_embedders"]["tokens"].pop("pretrained_file")
     vocab = Vocabulary.from_instances(instances)
     if task == "ner":
-        vocab.add_tokens_to_namespace([f"{tag}-{label}" for label in ("LOC", "ORG", "PER") for tag in "BILU"], "labels")
-    return TaskModel(Model.from_params(vocab=vocab, params=params["model"]).eval(), reader, instances)
+        vocab.add_tokens_to_namespace(
+            [f"{tag}-{label}" for label in ("LOC", "ORG", "PER") for tag in "BILU"], "labels"
+        )
+    return TaskModel(
+        Model.from_params(vocab=vocab, params=params["model"]).eval(), reader, instances
+    )

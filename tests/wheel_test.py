@@ -40,7 +40,16 @@ def build(folder: Path, source: Path) -> None:
 
 def source_in(folder: Path) -> Path:
     """What a wheel is built from, in links, so nothing is written into the checkout."""
-    for name in ("elmo_tasks", *FOLDERS, "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+    for name in (
+        "elmo_tasks",
+        *FOLDERS,
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "NOTICE",
+    ):
         (folder / name).symlink_to(CHECKOUT / name)
     return folder
 
@@ -57,26 +66,53 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 class TestWheel:
     def test_it_has_the_package_the_configs_and_the_data(self, wheel):
         files = [
-            path for folder in ("elmo_tasks", *FOLDERS) for path in (CHECKOUT / folder).rglob("*") if path.is_file()
+            path
+            for folder in ("elmo_tasks", *FOLDERS)
+            for path in (CHECKOUT / folder).rglob("*")
+            if path.is_file()
         ]
-        names = {str(path.relative_to(CHECKOUT)) for path in files if "__pycache__" not in path.parts}
-        expected = {name if name.startswith("elmo_tasks/") else f"elmo_tasks/{name}" for name in names}
-        assert {"elmo_tasks/bilm/bilm.py", "elmo_tasks/fixtures/ner/dev.txt", "elmo_tasks/py.typed"} < expected
+        names = {
+            str(path.relative_to(CHECKOUT)) for path in files if "__pycache__" not in path.parts
+        }
+        expected = {
+            name if name.startswith("elmo_tasks/") else f"elmo_tasks/{name}" for name in names
+        }
+        assert {
+            "elmo_tasks/bilm/bilm.py",
+            "elmo_tasks/fixtures/ner/dev.txt",
+            "elmo_tasks/py.typed",
+        } < expected
         assert {name for name in wheel.namelist() if ".dist-info/" not in name} == expected
 
     def test_its_metadata(self, wheel):
         (name,) = [name for name in wheel.namelist() if name.endswith("dist-info/METADATA")]
         metadata = email.message_from_bytes(wheel.read(name))
         assert metadata["Version"] == __version__
-        assert metadata["License"] == "Apache-2.0" and metadata["Author"] == "The elmo_tasks developers"
+        assert (
+            metadata["License"] == "Apache-2.0"
+            and metadata["Author"] == "The elmo_tasks developers"
+        )
         requirements = [line for line in metadata.get_all("Requires-Dist") if "extra" not in line]
         packages = {line.partition(">=")[0] for line in requirements}
         assert packages == {"torch", "numpy", "h5py", "safetensors", "tqdm", "filelock"}
-        extras = {"allennlp", "spacy", "sklearn", "hub", "parquet", "ray", "serve", "demo", "docs", "dev"}
+        extras = {
+            "allennlp",
+            "spacy",
+            "sklearn",
+            "hub",
+            "parquet",
+            "ray",
+            "serve",
+            "demo",
+            "docs",
+            "dev",
+        }
         extras |= {"tables"}
         assert set(metadata.get_all("Provides-Extra")) == extras
         for name in ("LICENSE", "NOTICE"):
-            (path,) = [path for path in wheel.namelist() if path.endswith(f"dist-info/licenses/{name}")]
+            (path,) = [
+                path for path in wheel.namelist() if path.endswith(f"dist-info/licenses/{name}")
+            ]
             assert wheel.read(path) == (CHECKOUT / name).read_bytes()
 
 
@@ -102,7 +138,9 @@ runpy.run_module("allennlp", run_name="__main__")
 def test_it_works_outside_the_checkout(wheel, tmp_path):
     wheel.extractall(tmp_path / "installed")
     (tmp_path / "text.txt").write_text("A dog barks .\n")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ELMO_TASKS_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("ELMO_TASKS_")
+    }
     environment["PYTHONPATH"] = str(tmp_path / "installed")
     command = [sys.executable, "-c", PROGRAM]
     process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -114,15 +152,22 @@ def test_it_works_outside_the_checkout(wheel, tmp_path):
 
 
 def test_an_editable_installation_is_found_next_to_the_checkout(tmp_path):
-    """In the folder that has a checkout named `elmo_tasks`, Python could also import that as a package."""
+    """
+    In the folder that has a checkout named `elmo_tasks`, Python could also import that as a
+    package.
+    """
     (tmp_path / "elmo_tasks").mkdir()
     source = source_in(tmp_path / "elmo_tasks")
     build = "from setuptools.build_meta import build_editable; build_editable('..')"
     subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
     (path,) = tmp_path.glob("*.whl")
     zipfile.ZipFile(path).extractall(tmp_path / "installed")
-    program = "import site; site.addsitedir('installed'); import elmo_tasks; print(elmo_tasks.__file__)"
-    process = subprocess.run([sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    program = (
+        "import site; site.addsitedir('installed'); import elmo_tasks; print(elmo_tasks.__file__)"
+    )
+    process = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
     assert process.stdout == f"{source / 'elmo_tasks' / '__init__.py'}\n", process.stderr
 
 
@@ -147,12 +192,19 @@ print([(role["label"], role["text"]) for role in predicate["roles"]])
 
 
 def make_release(folder: Path, work: Path) -> None:
-    """The files of a release, as the workflow makes them, and the other packages, so pip needs no index."""
+    """
+    The files of a release, as the workflow makes them, and the other packages, so pip needs no
+    index.
+    """
     source = source_in(work)
     (source / "elmo_tasks").unlink()
-    shutil.copytree(CHECKOUT / "elmo_tasks", source / "elmo_tasks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        CHECKOUT / "elmo_tasks", source / "elmo_tasks", ignore=shutil.ignore_patterns("__pycache__")
+    )
     version = source / "elmo_tasks" / "version.py"
-    version.write_text(version.read_text().replace('RELEASE = ""', f'RELEASE = "{folder.as_uri()}"'))
+    version.write_text(
+        version.read_text().replace('RELEASE = ""', f'RELEASE = "{folder.as_uri()}"')
+    )
     build(folder, source)
     build(folder, shutil.copytree(CHECKOUT / "allennlp_today", work / "today"))
     with tarfile.open(folder / "srl.tar.gz", "w:gz") as archive:
@@ -187,7 +239,9 @@ def test_messages_lead_from_a_wheel_to_roles(tmp_path):
     make_release(release, tmp_path / "work")
     make_environment(environment)
     variables = {
-        name: value for name, value in os.environ.items() if not name.startswith(("ELMO_TASKS_", "PYTHON", "PIP"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ELMO_TASKS_", "PYTHON", "PIP"))
     }
     variables |= {
         "PIP_NO_INDEX": "1",
@@ -215,6 +269,14 @@ def test_messages_lead_from_a_wheel_to_roles(tmp_path):
         for command in commands:
             followed = run("bash", "-c", command)
             assert followed.returncode == 0, (command, followed.stderr)
-    assert found.stdout.splitlines()[-1] == "[('ARG0', 'Ann'), ('V', 'sold'), ('ARG1', 'the house')]"
-    expected = ["spacy is not installed", "allennlp_today is not installed", "the trained model 'srl' is not part of"]
-    assert all(start in message for start, message in zip(expected, messages, strict=True)), messages
+    assert (
+        found.stdout.splitlines()[-1] == "[('ARG0', 'Ann'), ('V', 'sold'), ('ARG1', 'the house')]"
+    )
+    expected = [
+        "spacy is not installed",
+        "allennlp_today is not installed",
+        "the trained model 'srl' is not part of",
+    ]
+    assert all(start in message for start, message in zip(expected, messages, strict=True)), (
+        messages
+    )

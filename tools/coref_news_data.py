@@ -1,9 +1,9 @@
 """
 Writes data for coreference in novels and in news: `python tools/coref_news_data.py GUM DATA`.
 
-GUM is a clone of amir-zeldes/gum, and DATA what `allennlp elmo-data open --to DATA` wrote. The training data are a
-quarter of the novels and OntoGUM's news, interviews, biographies and travel guides, without the documents that GUM uses
-for development and tests.
+GUM is a clone of amir-zeldes/gum, and DATA what `allennlp elmo-data open --to DATA` wrote. The
+training data are a quarter of the novels and OntoGUM's news, interviews, biographies and travel
+guides, without the documents that GUM uses for development and tests.
 """
 
 import sys

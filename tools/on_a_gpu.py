@@ -1,8 +1,10 @@
 """
-The tests and the numbers of docs/gpu.md, on a machine with a GPU: `python tools/on_a_gpu.py --to output/gpu`.
+The tests and the numbers of docs/gpu.md, on a machine with a GPU:
+`python tools/on_a_gpu.py --to output/gpu`.
 
-Each part is a process with a time limit, so one that fails does not stop the rest. `--base` is a checkout to compare
-with. Writes `results.jsonl` and a log for each part, and prints the tables. `--device cpu --tiny` tries it out.
+Each part is a process with a time limit, so one that fails does not stop the rest. `--base` is a
+checkout to compare with. Writes `results.jsonl` and a log for each part, and prints the tables.
+`--device cpu --tiny` tries it out.
 """
 
 import argparse
@@ -23,7 +25,14 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
 # Seconds, in the order in which they run. AllenNLP is compared with only once.
-LIMITS = {"tests": 130, "speed": 90, "speed base": 90, "allennlp": 70, "tasks": 60, "speed again": 90}
+LIMITS = {
+    "tests": 130,
+    "speed": 90,
+    "speed base": 90,
+    "allennlp": 70,
+    "tasks": 60,
+    "speed again": 90,
+}
 BATCHES = (2048, 16384, 65536)
 
 
@@ -34,7 +43,9 @@ class Rows:
         self._arguments = arguments
 
     def add(self, row: str, column: str, value: float) -> None:
-        line = json.dumps({"row": row, "column": column, "tree": self._arguments.name, "value": value})
+        line = json.dumps(
+            {"row": row, "column": column, "tree": self._arguments.name, "value": value}
+        )
         with (self._arguments.to / "results.jsonl").open("a") as file:
             file.write(f"{line}\n")
         print(line, flush=True)
@@ -55,7 +66,9 @@ class Rows:
             signal.alarm(0)
 
 
-def words_per_second(run: Callable[[Any], object], batches: list[Any], n_words: int, device: str) -> float:
+def words_per_second(
+    run: Callable[[Any], object], batches: list[Any], n_words: int, device: str
+) -> float:
     """The median of three turns over all batches, after one to get ready."""
     import torch
 
@@ -73,7 +86,7 @@ def words_per_second(run: Callable[[Any], object], batches: list[Any], n_words: 
 @cache
 def sentences_of(text: Path, n_words: int) -> list[list[str]]:
     """The first sentences of a text, with about `n_words` words."""
-    from elmo_tasks.text.lines import numbered_lines
+    from elmo_tasks.files.lines import numbered_lines
 
     found: list[list[str]] = []
     for _, line in numbered_lines(text):
@@ -88,7 +101,9 @@ def sentences_of(text: Path, n_words: int) -> list[list[str]]:
 def vocabulary_of(text: Path, n_words: int) -> Any:
     from elmo_tasks.bilm.softmax.word_list import WordList
 
-    return WordList.from_counts(Counter(chain.from_iterable(sentences_of(text, n_words))), max_words=180_000)
+    return WordList.from_counts(
+        Counter(chain.from_iterable(sentences_of(text, n_words))), max_words=180_000
+    )
 
 
 def batches_of(sentences: Iterable[list[str]], n_words: int) -> Iterator[list[list[str]]]:
@@ -107,7 +122,7 @@ def forward(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
     from bilm import SIZES
 
     from elmo_tasks.bilm import Bilm
-    from elmo_tasks.bilm.characters import BYTES
+    from elmo_tasks.bilm.character_ids import BYTES
 
     torch.manual_seed(0)
     exact = Bilm(SIZES[size])
@@ -126,7 +141,11 @@ def forward(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
                 speed = words_per_second(bilm, ids, n_all, arguments.device)
                 rows.add(f"{size}, {n_words} words a batch", precision, speed)
                 if n_words == 16384 or arguments.tiny:
-                    rows.add(f"{size}, {n_words} words a batch, milliseconds of the GPU", precision, busy(bilm, ids[0]))
+                    rows.add(
+                        f"{size}, {n_words} words a batch, milliseconds of the GPU",
+                        precision,
+                        busy(bilm, ids[0]),
+                    )
 
 
 def busy(run: Callable[..., object], *batch: Any) -> float:
@@ -137,27 +156,42 @@ def busy(run: Callable[..., object], *batch: Any) -> float:
         run(*batch)
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-    kernels = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    kernels = [
+        event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA
+    ]
     names: dict[str, int] = {}
     for event in kernels:
         names[event.name[:60]] = names.get(event.name[:60], 0) + 1
     most = sorted(names.items(), key=lambda item: -item[1])[:8]
     print(f"{len(kernels)} kernels and copies, such as {most}", flush=True)
-    print(profile.key_averages().table(sort_by="self_cpu_time_total", row_limit=18, max_name_column_width=40))
+    print(
+        profile.key_averages().table(
+            sort_by="self_cpu_time_total", row_limit=18, max_name_column_width=40
+        )
+    )
     return sum(event.device_time_total for event in kernels) / 1000
 
 
 def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
-    """Words per second of training, as in benchmarks/train_bilm.py, and the GPU's memory and share."""
+    """
+    Words per second of training, as in benchmarks/train_bilm.py, and the GPU's memory and share.
+    """
     import torch
     import train_bilm
 
     n_words = 12_000 if arguments.tiny else 1_500_000
-    sentences, vocabulary = sentences_of(arguments.text, n_words), vocabulary_of(arguments.text, n_words)
+    sentences, vocabulary = (
+        sentences_of(arguments.text, n_words),
+        vocabulary_of(arguments.text, n_words),
+    )
     n_tokens, n_steps = (500, 1) if arguments.tiny else (16384, 10)
     for precision in ("float32", "bf16"):
         settings = SimpleNamespace(
-            size=size, tokens=n_tokens, precision=precision, profile=n_steps, device=arguments.device
+            size=size,
+            tokens=n_tokens,
+            precision=precision,
+            profile=n_steps,
+            device=arguments.device,
         )
         trained = train_bilm.Training(len(vocabulary), settings)
         batches = list(train_bilm.batches_of(sentences, vocabulary, settings))
@@ -177,7 +211,11 @@ def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
         if arguments.device == "cuda":
             rows.add(f"training, {size}, GB", precision, torch.cuda.max_memory_allocated() / 1e9)
         if arguments.device == "cuda" or arguments.tiny:
-            rows.add(f"training, {size}, milliseconds of the GPU", precision, busy(trained.run_step, *batches[3]))
+            rows.add(
+                f"training, {size}, milliseconds of the GPU",
+                precision,
+                busy(trained.run_step, *batches[3]),
+            )
 
 
 def embedding(rows: Rows, arguments: argparse.Namespace) -> None:
@@ -218,7 +256,9 @@ def allennlp(arguments: argparse.Namespace) -> None:
             bilms = make_bilms(size, arguments.device, PRECISIONS[arguments.device])
             for batch_size in (1, 8) if arguments.tiny else (1, 8, 64, 512):
                 used = all_sentences[: max(batch_size, 8)]
-                parts = [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
+                parts = [
+                    used[start : start + batch_size] for start in range(0, len(used), batch_size)
+                ]
                 for name, value in compare(arguments.device, bilms, parts, 2).items():
                     rows.add(f"{size}, {batch_size} sentences", name, value)
 
@@ -240,17 +280,25 @@ def tasks(arguments: argparse.Namespace) -> None:
             spacy.require_gpu()
         nlp = spacy.blank("en")
         nlp.add_pipe("elmo")
-        docs = [spacy.tokens.Doc(nlp.vocab, words) for words in sentences_of(arguments.text, 100_000)]
+        docs = [
+            spacy.tokens.Doc(nlp.vocab, words) for words in sentences_of(arguments.text, 100_000)
+        ]
         docs = docs[:50] if arguments.tiny else docs
         list(nlp.pipe(docs[:20]))
         start = time.perf_counter()
         list(nlp.pipe(docs))
-        rows.add("vectors in spaCy", arguments.device, sum(map(len, docs)) / (time.perf_counter() - start))
+        rows.add(
+            "vectors in spaCy",
+            arguments.device,
+            sum(map(len, docs)) / (time.perf_counter() - start),
+        )
 
     def entities(rows: Rows, arguments: argparse.Namespace) -> None:
         sentences = sentences_of(arguments.text, 15_000)[: 20 if arguments.tiny else 600]
         for device in ("cpu", arguments.device):
-            archive = load_archive(str(HERE / "models" / "ner"), cuda_device=0 if device == "cuda" else -1)
+            archive = load_archive(
+                str(HERE / "models" / "ner"), cuda_device=0 if device == "cuda" else -1
+            )
             predictor = Predictor.from_archive(archive)
             inputs = [{"sentence": " ".join(words)} for words in sentences]
             predictor.predict_batch_json(inputs[:10])
@@ -269,8 +317,22 @@ def run(part: str, arguments: argparse.Namespace, seconds: float) -> None:
     tree = arguments.base if is_base else HERE
     path = [str(tree), str(tree / "benchmarks"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, str(Path(__file__).resolve()), "--part", part.split()[0], "--to", str(arguments.to)]
-    command += ["--name", "base" if is_base else "new", "--device", arguments.device, "--text", str(arguments.text)]
+    command = [
+        sys.executable,
+        str(Path(__file__).resolve()),
+        "--part",
+        part.split()[0],
+        "--to",
+        str(arguments.to),
+    ]
+    command += [
+        "--name",
+        "base" if is_base else "new",
+        "--device",
+        arguments.device,
+        "--text",
+        str(arguments.text),
+    ]
     command += ["--tiny"] * arguments.tiny
     if part == "tests":
         only = ["-m", "gpu"] if arguments.device == "cuda" else ["tests/gpu"]
@@ -278,7 +340,12 @@ def run(part: str, arguments: argparse.Namespace, seconds: float) -> None:
     log, start = arguments.to / f"{part.replace(' ', '-')}.log", time.monotonic()
     with log.open("w") as file:
         process = subprocess.Popen(
-            command, cwd=HERE, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=HERE,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             status = f"exit {process.wait(timeout=seconds)}"
@@ -287,7 +354,10 @@ def run(part: str, arguments: argparse.Namespace, seconds: float) -> None:
             process.wait()
             status = f"stopped after {seconds:.0f} s"
     lines = log.read_text(errors="replace").splitlines()
-    print(f"== {part}: {status}, {time.monotonic() - start:.0f} s: {lines[-1] if lines else ''}", flush=True)
+    print(
+        f"== {part}: {status}, {time.monotonic() - start:.0f} s: {lines[-1] if lines else ''}",
+        flush=True,
+    )
     if status != "exit 0":
         print("\n".join(lines[-25:]), flush=True)
 
@@ -303,16 +373,25 @@ def show(results: Path) -> None:
     print("\n| | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 1))
     for row, values in found.items():
         best = [values.get(column, []) for column in columns]
-        shown = [", ".join(f"{value:,.4g}" if value < 100 else f"{value:,.0f}" for value in each) for each in best]
+        shown = [
+            ", ".join(f"{value:,.4g}" if value < 100 else f"{value:,.0f}" for value in each)
+            for each in best
+        ]
         print(f"| {row} | " + " | ".join(shown) + " |")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--to", type=Path, default=HERE / "output" / "gpu")
-    parser.add_argument("--base", type=Path, help="a checkout to compare with, measured in the same way")
+    parser.add_argument(
+        "--base", type=Path, help="a checkout to compare with, measured in the same way"
+    )
     parser.add_argument("--seconds", type=float, default=480.0, help="of all parts")
-    parser.add_argument("--text", type=Path, default=HERE / "data" / "open" / "lm" / "heldout.txt.xz")
+    parser.add_argument(
+        "--text", type=Path, default=HERE / "data" / "open" / "lm" / "heldout.txt.xz"
+    )
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--only", nargs="+", choices=LIMITS, default=list(LIMITS))
@@ -326,7 +405,9 @@ def main() -> None:
     arguments.to.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + arguments.seconds
     if arguments.device == "cuda":
-        subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
+        subprocess.run(
+            ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+        )
     code = "import platform, torch; print(platform.python_version(), torch.__version__, torch.version.cuda)"
     subprocess.run([sys.executable, "-c", code])
     for part, limit in LIMITS.items():

@@ -1,13 +1,14 @@
 """
-Scores of the models in `models/` on text unlike what they were trained on, next to their own test sets:
-`python tools/other_text.py FOLDER DATA [TASK ...]`, twenty minutes of one core.
-Prints the beginning of rows of `results/studies.csv`.
+Scores of the models in `models/` on text unlike what they were trained on, next to their own test
+sets: `python tools/other_text.py FOLDER DATA [TASK ...]`, twenty minutes of one core. Prints the
+beginning of rows of `results/studies.csv`.
 
-DATA is what `allennlp elmo-data open --to DATA` wrote. FOLDER has clones of UniversalNER/UNER_English-EWT,
-UNER_English-PUD and UNER_German-PUD, UniversalDependencies/UD_English-PUD and UD_English-GUM, amir-zeldes/gum,
-propbank/propbank-release, verypluming/MED, deepset-ai/COVID-QA and deepmind/xquad; `masc/`, the bracketed Penn Treebank
-files of MASC (https://anc.org/data/masc); and `amazon_cells_labelled.txt` of the Sentiment Labelled Sentences (UCI,
-CC BY 4.0). What is missing there is left out.
+DATA is what `allennlp elmo-data open --to DATA` wrote. FOLDER has clones of
+UniversalNER/UNER_English-EWT, UNER_English-PUD and UNER_German-PUD,
+UniversalDependencies/UD_English-PUD and UD_English-GUM, amir-zeldes/gum, propbank/propbank-release,
+verypluming/MED, deepset-ai/COVID-QA and deepmind/xquad; `masc/`, the bracketed Penn Treebank files
+of MASC (https://anc.org/data/masc); and `amazon_cells_labelled.txt` of the Sentiment Labelled
+Sentences (UCI, CC BY 4.0). What is missing there is left out.
 """
 
 import argparse
@@ -21,11 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks import TrainedTask
-from elmo_tasks.shipped import MODELS
+from elmo_tasks.files.shipped import MODELS
 
 # The words of a file: the first column of names, the second of CoNLL-U, the fourth of CoNLL-2012.
 _WORDS = re.compile(r"(?m)^(\d+\t|\S+ +\d+ +\d+ +)?([^\s#]\S*)")
-_CASES: dict[str, Callable[[str], str]] = {"": str, ", without capitals": str.lower, ", all capitals": str.upper}
+_CASES: dict[str, Callable[[str], str]] = {
+    "": str,
+    ", without capitals": str.lower,
+    ", all capitals": str.upper,
+}
 _LEAF = re.compile(r"\(|\)|[^\s()]+(?:\s+[^\s()]+)?")
 # Kinds of text in GUM with an open licence: CC BY (Wikinews) and CC BY-SA (Wikipedia, Wikivoyage).
 # GUM's own development and test documents of these kinds.
@@ -49,7 +54,9 @@ _LABELS = {
 
 
 def entities(source: Path, case: str = "") -> str:
-    """Words and tags in two columns, with the labels of our model, of UNER, WNUT-17 or our own files."""
+    """
+    Words and tags in two columns, with the labels of our model, of UNER, WNUT-17 or our own files.
+    """
     return cased(_entities(source), case)
 
 
@@ -74,22 +81,33 @@ def cased(content: str, case: str) -> str:
 
 def documents(gum: Path, kind: str, to_train: bool = False) -> str:
     """
-    OntoGUM's coreference in columns of CoNLL-2012, with the sentences of its other file: of the documents that are held
-    back, or of all others.
+    OntoGUM's coreference in columns of CoNLL-2012, with the sentences of its other file: of the
+    documents that are held back, or of all others.
     """
     parts = []
     for file in sorted((gum / "coref/ontogum/conll").glob(f"GUM_{kind}_*.conll")):
         if (file.stem.split("_")[2] in HELD_BACK[kind]) == to_train:
             continue
-        rows = [line.split("\t") for line in file.read_text("utf-8").splitlines() if line and line[0] != "#"]
-        sentences = (gum / "coref/ontogum/conllu" / f"{file.stem}.conllu").read_text("utf-8").strip().split("\n\n")
+        rows = [
+            line.split("\t")
+            for line in file.read_text("utf-8").splitlines()
+            if line and line[0] != "#"
+        ]
+        sentences = (
+            (gum / "coref/ontogum/conllu" / f"{file.stem}.conllu")
+            .read_text("utf-8")
+            .strip()
+            .split("\n\n")
+        )
         lengths = [len(re.findall(r"(?m)^\d+\t", sentence)) for sentence in sentences]
         lines, start = [], 0
         for length in lengths:
             for number, (_, word, column) in enumerate(rows[start : start + length]):
                 # Between brackets, CoNLL-2012 has a "|".
                 column = (
-                    "-" if column == "_" else re.sub(r"(?<=\d)(?=\()|\)(?=[\d(])", lambda gap: gap[0] + "|", column)
+                    "-"
+                    if column == "_"
+                    else re.sub(r"(?<=\d)(?=\()|\)(?=[\d(])", lambda gap: gap[0] + "|", column)
                 )
                 lines.append(f"{file.stem} 0 {number} {word} XX * - - - - * {column}")
             lines.append("")
@@ -114,7 +132,21 @@ def propositions(propbank: Path, trees: Path, kind: str) -> str:
                 continue
             for number, (row, word) in enumerate(zip(rows, words, strict=True)):
                 lemma, sense = (row[6], row[7].partition(".")[2]) if row[6] != "-" else ("-", "-")
-                columns = [file.stem, "0", str(number), word, row[4], "*", lemma, sense, "-", "-", "*", *row[8:], "-"]
+                columns = [
+                    file.stem,
+                    "0",
+                    str(number),
+                    word,
+                    row[4],
+                    "*",
+                    lemma,
+                    sense,
+                    "-",
+                    "-",
+                    "*",
+                    *row[8:],
+                    "-",
+                ]
                 parts.append(" ".join(columns))
             parts.append("")
         parts.append("#end document")
@@ -125,7 +157,10 @@ def propositions(propbank: Path, trees: Path, kind: str) -> str:
 def _is_sound(cells: tuple[str, ...]) -> bool:
     """Whether the roles of a predicate do not overlap, and it has one verb."""
     brackets = re.findall(r"[()]", "".join(cells))
-    return brackets == ["(", ")"] * (len(brackets) // 2) and sum(cell.startswith("(V*") for cell in cells) == 1
+    return (
+        brackets == ["(", ")"] * (len(brackets) // 2)
+        and sum(cell.startswith("(V*") for cell in cells) == 1
+    )
 
 
 def _leaves(text: str) -> Iterator[list[str]]:
@@ -143,7 +178,10 @@ def _leaves(text: str) -> Iterator[list[str]]:
 
 
 def questions(source: Path) -> str:
-    """COVID-QA with the paragraph of the answer as the passage; paragraphs over 4,000 characters are left out."""
+    """
+    COVID-QA with the paragraph of the answer as the passage; paragraphs over 4,000 characters are
+    left out.
+    """
     paragraphs = []
     for article in json.loads(source.read_text("utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
@@ -154,7 +192,11 @@ def questions(source: Path) -> str:
                     text, place = answer["text"].strip(), passage.find(answer["text"].strip())
                     if place >= 0 and len(passage) <= 4000:
                         answers = [{"text": text, "answer_start": place}]
-                        asked = {"id": str(question["id"]), "question": question["question"], "answers": answers}
+                        asked = {
+                            "id": str(question["id"]),
+                            "question": question["question"],
+                            "answers": answers,
+                        }
                         paragraphs.append({"context": passage, "qas": [asked]})
     return json.dumps({"data": [{"title": "", "paragraphs": paragraphs}]})
 
@@ -209,15 +251,20 @@ def tags(content: Callable[[], str], archive: Path) -> tuple[float, float, float
     for (_, golds), output in zip(rows, outputs, strict=True):
         for gold, tag in zip(golds or [], output["tags"], strict=True):
             pairs = zip([*gold.split("|", 1), gold], [*tag.split("|", 1), tag], strict=True)
-            right = [count + (one == other) for count, (one, other) in zip(right, pairs, strict=True)]
+            right = [
+                count + (one == other) for count, (one, other) in zip(right, pairs, strict=True)
+            ]
             n_words += 1
     universal, penn, both = (100 * count / n_words for count in right)
     return universal, penn, both
 
 
 def reliability(source: Path, archive: Path) -> Iterator[tuple[str, float]]:
-    """Of the names found, by their probability: a measure and which share is right, in per cent; last, the mean gap."""
-    from elmo_tasks.tags import tags_to_spans
+    """
+    Of the names found, by their probability: a measure and which share is right, in per cent; last,
+    the mean gap.
+    """
+    from elmo_tasks.text.tags import tags_to_spans
 
     predictor: Any = TrainedTask(archive).predictor
     sentences = source.read_text("utf-8").strip().split("\n\n")
@@ -235,9 +282,14 @@ def reliability(source: Path, archive: Path) -> Iterator[tuple[str, float]]:
             mean = 100 * sum(score for score, _ in found) / len(found)
             right = 100 * sum(is_right for _, is_right in found) / len(found)
             gap += len(found) * abs(mean - right)
-            named = f"{len(found)} with a probability of {number / 10:.1f} to {(number + 1) / 10:.1f}"
+            named = (
+                f"{len(found)} with a probability of {number / 10:.1f} to {(number + 1) / 10:.1f}"
+            )
             yield f"right, of {named} (mean {mean / 100:.2f}), in per cent", right
-    yield "mean difference of probability and share that is right, in points", gap / sum(map(len, bins))
+    yield (
+        "mean difference of probability and share that is right, in points",
+        gap / sum(map(len, bins)),
+    )
 
 
 def entailment(source: Path, archive: Path) -> float:
@@ -252,16 +304,24 @@ def entailment(source: Path, archive: Path) -> float:
 
 
 def sentiment(labelled: Callable[[], list[tuple[str, bool]]], archive: Path) -> float:
-    """The accuracy of positive or negative: whether 4 and 5 stars together are likelier than 1 and 2."""
+    """
+    The accuracy of positive or negative: whether 4 and 5 stars together are likelier than 1 and 2.
+    """
     pairs = labelled()
     results = TrainedTask(archive)([text for text, _ in pairs])
     of = [result["probabilities"] for result in results]
     guesses = [each[4] + each[5] > each[1] + each[2] for each in of]
-    return 100 * sum(guess == gold for guess, (_, gold) in zip(guesses, pairs, strict=True)) / len(pairs)
+    return (
+        100
+        * sum(guess == gold for guess, (_, gold) in zip(guesses, pairs, strict=True))
+        / len(pairs)
+    )
 
 
 def reviews(source: Path) -> list[tuple[str, bool]]:
-    lines = [line.rsplit("\t", 1) for line in source.read_text("utf-8").splitlines() if "\t" in line]
+    lines = [
+        line.rsplit("\t", 1) for line in source.read_text("utf-8").splitlines() if "\t" in line
+    ]
     return [(text, label == "1") for text, label in lines]
 
 
@@ -273,11 +333,18 @@ def films(source: Path) -> list[tuple[str, bool]]:
 
 def captions(source: Path, case: str, archive: Path) -> float:
     """The accuracy of entailment or not on SNLI, to compare with `entailment`."""
-    rows = [row for row in map(json.loads, source.read_text("utf-8").splitlines()) if row["gold_label"] != "-"][:3000]
+    rows = [
+        row
+        for row in map(json.loads, source.read_text("utf-8").splitlines())
+        if row["gold_label"] != "-"
+    ][:3000]
     pairs = [(_CASES[case](row["sentence1"]), _CASES[case](row["sentence2"])) for row in rows]
     task: Any = TrainedTask(archive)
     guesses = [max(result, key=result.__getitem__) == "entailment" for result in task(pairs)]
-    right = (guess == (row["gold_label"] == "entailment") for guess, row in zip(guesses, rows, strict=True))
+    right = (
+        guess == (row["gold_label"] == "entailment")
+        for guess, row in zip(guesses, rows, strict=True)
+    )
     return 100 * sum(right) / len(rows)
 
 
@@ -286,7 +353,10 @@ Test = tuple[str, str, str, Path, Callable[[Path], Any]]
 
 
 def tests_of_names(folder: Path, data: Path) -> Iterator[Test]:
-    of_uner = {"web text (UNER EWT)": "English-EWT/en_ewt", "news and Wikipedia (UNER PUD)": "English-PUD/en_pud"}
+    of_uner = {
+        "web text (UNER EWT)": "English-EWT/en_ewt",
+        "news and Wikipedia (UNER PUD)": "English-PUD/en_pud",
+    }
     of_uner["German news and Wikipedia (UNER PUD)"] = "German-PUD/de_pud"
     files = {text: folder / f"UNER_{name}-ud-test.iob2" for text, name in of_uner.items()}
     files["web text of data/open (UNER EWT)"] = data / "ner_general/ewt.txt"
@@ -303,21 +373,47 @@ def tests_of_names(folder: Path, data: Path) -> Iterator[Test]:
 
 def tests_of_structure(folder: Path, data: Path) -> Iterator[Test]:
     """The tests of parts of speech, roles and coreference."""
-    for name, text in (("EWT", "web text"), ("PUD", "news and Wikipedia"), ("GUM", "16 kinds of text")):
+    for name, text in (
+        ("EWT", "web text"),
+        ("PUD", "news and Wikipedia"),
+        ("GUM", "16 kinds of text"),
+    ):
         elsewhere = folder / f"UD_English-{name}/en_{name.lower()}-ud-test.conllu"
         file = data / "pos/test.conllu" if name == "EWT" else elsewhere
         for case in _CASES if name == "EWT" else [""]:
-            yield "pos", f"{text} (UD {name}){case}", "accuracy", file, partial(tags, partial(tagged, file, case))
-    propbank, gum, ewt = folder / "propbank-release", folder / "gum", data / "srl/test/ewt.gold_conll"
+            yield (
+                "pos",
+                f"{text} (UD {name}){case}",
+                "accuracy",
+                file,
+                partial(tags, partial(tagged, file, case)),
+            )
+    propbank, gum, ewt = (
+        folder / "propbank-release",
+        folder / "gum",
+        data / "srl/test/ewt.gold_conll",
+    )
     f1 = partial(evaluated, ".gold_conll", "f1")
     for kind in ("written", "spoken"):
         masc = partial(propositions, propbank, folder / "masc", kind)
         yield "srl", f"{kind} text of MASC (PropBank)", "F1", folder / "masc", partial(f1, masc)
     for case in _CASES:
-        yield "srl", f"a quarter of the web text (EWT){case}", "F1", ewt, partial(f1, partial(roles, ewt, case))
+        yield (
+            "srl",
+            f"a quarter of the web text (EWT){case}",
+            "F1",
+            ewt,
+            partial(f1, partial(roles, ewt, case)),
+        )
     f1 = partial(evaluated, ".conll", "coref_f1")
     for kind in HELD_BACK:
-        yield "coref", f"{kind}, four documents (OntoGUM)", "mean F1", gum, partial(f1, partial(documents, gum, kind))
+        yield (
+            "coref",
+            f"{kind}, four documents (OntoGUM)",
+            "mean F1",
+            gum,
+            partial(f1, partial(documents, gum, kind)),
+        )
 
 
 def tests_of_texts(folder: Path, data: Path) -> Iterator[Test]:
@@ -325,15 +421,39 @@ def tests_of_texts(folder: Path, data: Path) -> Iterator[Test]:
     covid = folder / "COVID-QA/data/question-answering/200423_covidQA.json"
     wikipedia, german = data / "squad/dev.json", folder / "xquad/xquad.de.json"
     f1 = partial(evaluated, ".json", "f1")
-    yield "squad", "papers about COVID-19 (COVID-QA)", "F1", covid, partial(f1, partial(questions, covid))
+    yield (
+        "squad",
+        "papers about COVID-19 (COVID-QA)",
+        "F1",
+        covid,
+        partial(f1, partial(questions, covid)),
+    )
     for case in _CASES:
         asked = partial(articles, wikipedia, case, 3)
-        yield "squad", f"three articles of Wikipedia (SQuAD){case}", "F1", wikipedia, partial(f1, asked)
+        yield (
+            "squad",
+            f"three articles of Wikipedia (SQuAD){case}",
+            "F1",
+            wikipedia,
+            partial(f1, asked),
+        )
     asked = partial(articles, german, "", 12)
-    yield "squad", "twelve articles of Wikipedia in German (XQuAD)", "F1", german, partial(f1, asked)
+    yield (
+        "squad",
+        "twelve articles of Wikipedia in German (XQuAD)",
+        "F1",
+        german,
+        partial(f1, asked),
+    )
     snli, med = data / "snli/test.jsonl", folder / "MED/MED.tsv"
     for case in _CASES:
-        yield "snli", f"captions (SNLI), entailment or not{case}", "accuracy", snli, partial(captions, snli, case)
+        yield (
+            "snli",
+            f"captions (SNLI), entailment or not{case}",
+            "accuracy",
+            snli,
+            partial(captions, snli, case),
+        )
     text = "monotone changes of sentences (MED), entailment or not"
     yield "snli", text, "accuracy", med, partial(entailment, med)
     sst, amazon = data / "sst/test.txt", folder / "amazon_cells_labelled.txt"
@@ -348,11 +468,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("tasks", nargs="*")
-    parser.add_argument("--models", type=Path, default=MODELS, help="a folder with archives named like the tasks")
+    parser.add_argument(
+        "--models", type=Path, default=MODELS, help="a folder with archives named like the tasks"
+    )
     parser.add_argument("--seed", default="", help="the seed of these archives, for the rows")
     arguments = parser.parse_args()
     tests = chain.from_iterable(
-        each(arguments.folder, arguments.data) for each in (tests_of_names, tests_of_structure, tests_of_texts)
+        each(arguments.folder, arguments.data)
+        for each in (tests_of_names, tests_of_structure, tests_of_texts)
     )
     for task, text, measure, needed, score in tests:
         if not needed.exists() or task not in (arguments.tasks or [task]):

@@ -1,7 +1,8 @@
 """
-What the precision of the biLM changes in the models of `models/`: `python tools/precisions.py DATA [TASK ...]`, on the
-first 300 texts (of `coref`, 10 documents) of each test set. DATA is what `allennlp elmo-data open --to DATA` wrote.
-Prints the rows of the table in docs/tasks/use.md, with the seconds of CPU time.
+What the precision of the biLM changes in the models of `models/`:
+`python tools/precisions.py DATA [TASK ...]`, on the first 300 texts (of `coref`, 10 documents) of
+each test set. DATA is what `allennlp elmo-data open --to DATA` wrote. Prints the rows of the table
+in docs/tasks/use.md, with the seconds of CPU time.
 """
 
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 
 from elmo_tasks import TrainedTask
-from elmo_tasks.shipped import MODELS
+from elmo_tasks.files.shipped import MODELS
 
 FILES = {
     "ner": ("ner_general/test.txt", "f1-measure-overall"),
@@ -36,7 +37,9 @@ def answers(task: str, data: Path, precision: Any) -> tuple[list[Any], float, fl
     trained = TrainedTask(MODELS / task, device="cpu", precision=precision)
     model, reader = trained.predictor._model, trained.predictor._dataset_reader
     reader.reads_gold = True
-    instances = list(islice(reader.read(str(data / file)), N_DOCUMENTS if task == "coref" else N_TEXTS))
+    instances = list(
+        islice(reader.read(str(data / file)), N_DOCUMENTS if task == "coref" else N_TEXTS)
+    )
     found = []
     start = time.process_time()
     for first in range(0, len(instances), BATCH):
@@ -54,7 +57,11 @@ def main() -> None:
         for precision in ("bf16", "int8"):
             after, score, of_precision = answers(task, data, precision)
             n_changed = sum(one != other for one, other in zip(before, after, strict=True))
-            cells += [f"{n_changed} of {len(before)}", f"{score:.1f}", f"{of_precision / seconds:.2f}"]
+            cells += [
+                f"{n_changed} of {len(before)}",
+                f"{score:.1f}",
+                f"{of_precision / seconds:.2f}",
+            ]
         print(f"| {task} | {' | '.join(cells)} |", flush=True)
 
 

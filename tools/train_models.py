@@ -1,11 +1,11 @@
 """
 Trains the models in `models/` and writes their cards: `make models`, about four hours on two cores.
 
-`ner`, `pos` and `coref` are runs of configs of their own, `ner` the best of three seeds on the dev set, and the others
-the runs of Table 1 with ELMo of the plan `open` with seed 1. `coref` continues such a run, with what
-`tools/coref_news_data.py` writes. What `allennlp train` made is reduced to half precision, without the biLM's weights,
-which the package has. The card has the measured scores, speed and memory. A run, a reduced model or a measurement that
-exists is not made again.
+`ner`, `pos` and `coref` are runs of configs of their own, `ner` the best of three seeds on the dev
+set, and the others the runs of Table 1 with ELMo of the plan `open` with seed 1. `coref` continues
+such a run, with what `tools/coref_news_data.py` writes. What `allennlp train` made is reduced to
+half precision, without the biLM's weights, which the package has. The card has the measured scores,
+speed and memory. A run, a reduced model or a measurement that exists is not made again.
 """
 
 import argparse
@@ -29,13 +29,15 @@ ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "models"
 _OF_PLAN = "the run with ELMo of the plan `open` (`training_configs/open.jsonnet`)"
 # For each task: what its card says.
-CARDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+CARDS: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text("utf-8")
+)
 
 
 def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
     """Writes the model of a finished run to a folder that `load_archive` accepts."""
     from elmo_tasks.files.json_files import file_digest
-    from elmo_tasks.shipped import DEFAULT_BILM, PRETRAINED
+    from elmo_tasks.files.shipped import DEFAULT_BILM, PRETRAINED
 
     config = json.loads((run / "config.json").read_text())
     # A tagger has its biLM inside its only embedder.
@@ -52,32 +54,44 @@ def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
     text = json.dumps(config, indent=1)
     for path, name in roots.items():
         text = text.replace(path, name)
-    shutil.copytree(run / "vocabulary", folder / "vocabulary", ignore=shutil.ignore_patterns(".lock"))
+    shutil.copytree(
+        run / "vocabulary", folder / "vocabulary", ignore=shutil.ignore_patterns(".lock")
+    )
     shutil.copy(run / "meta.json", folder)
     (folder / "config.json").write_text(text)
     state = torch.load(run / "best.th", map_location="cpu", weights_only=True)
-    halves = {k: v.half() if v.is_floating_point() else v for k, v in state.items() if ".bilm." not in f".{k}"}
+    halves = {
+        k: v.half() if v.is_floating_point() else v
+        for k, v in state.items()
+        if ".bilm." not in f".{k}"
+    }
     torch.save(halves, folder / "weights.th")
 
 
 def measure(archive: Path, data: str) -> dict[str, Any]:
-    """Speed, memory, predictions of the first 200 instances of a file, and for a reduced model also its score."""
+    """
+    Speed, memory, predictions of the first 200 instances of a file, and for a reduced model also
+    its score.
+    """
     from allennlp.commands.evaluate import evaluate_from_archive
     from allennlp.models import load_archive
     from allennlp.predictors import Predictor
     from other_text import tags
 
+    from elmo_tasks.paper.train import surroundings
     from elmo_tasks.predictors.interpretation import texts_of
     from elmo_tasks.predictors.task import tokens_of
-    from elmo_tasks.replication.train import surroundings
 
     predictor: Any = Predictor.from_archive(load_archive(str(archive)))
     instances = list(predictor._dataset_reader.read(data))[:200]
-    n_words = sum(len(tokens_of(instance[name])) for instance in instances for name in texts_of(instances[0]))
+    n_words = sum(
+        len(tokens_of(instance[name])) for instance in instances for name in texts_of(instances[0])
+    )
     start = time.process_time()
     predictions = list(
         chain.from_iterable(
-            predictor.predict_batch_instance(instances[first : first + 32]) for first in range(0, len(instances), 32)
+            predictor.predict_batch_instance(instances[first : first + 32])
+            for first in range(0, len(instances), 32)
         )
     )
     seconds = time.process_time() - start
@@ -99,9 +113,14 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
 
 
 def furthest(one: Any, other: Any) -> float:
-    """The largest difference of two numbers at the same place; texts and lists of other lengths are not compared."""
+    """
+    The largest difference of two numbers at the same place; texts and lists of other lengths are
+    not compared.
+    """
     if isinstance(one, dict):
-        return max((furthest(one[key], other[key]) for key in one.keys() & other.keys()), default=0.0)
+        return max(
+            (furthest(one[key], other[key]) for key in one.keys() & other.keys()), default=0.0
+        )
     if isinstance(one, list) and len(one) == len(other):
         return max((furthest(*pair) for pair in zip(one, other, strict=True)), default=0.0)
     return abs(one - other) if isinstance(one, float) and isinstance(other, float) else 0.0
@@ -110,7 +129,11 @@ def furthest(one: Any, other: Any) -> float:
 def processor() -> str:
     """The instructions that decide about the speed of products."""
     flags = set(Path("/proc/cpuinfo").read_text().split())
-    return ", ".join(flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16") if flag in flags)
+    return ", ".join(
+        flag
+        for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
+        if flag in flags
+    )
 
 
 def measured(archive: Path, data: str, file: Path) -> dict[str, Any]:
@@ -124,16 +147,20 @@ def measured(archive: Path, data: str, file: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="*", default=list(CARDS))
-    parser.add_argument("--data", default="output/open", help="what `allennlp elmo-data open --to` wrote")
+    parser.add_argument(
+        "--data", default="output/open", help="what `allennlp elmo-data open --to` wrote"
+    )
     parser.add_argument("--runs", type=Path, default=Path("output/models"))
-    parser.add_argument("--measure", nargs=3, metavar=("ARCHIVE", "DATA", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--measure", nargs=3, metavar=("ARCHIVE", "DATA", "FILE"), help=argparse.SUPPRESS
+    )
     arguments = parser.parse_args()
     if arguments.measure:
         archive, data, file = arguments.measure
         Path(file).write_text(json.dumps(measure(Path(archive), data)))
         return
-    from elmo_tasks.replication.plan import Plan
-    from elmo_tasks.replication.train import train_all
+    from elmo_tasks.paper.plan import Plan
+    from elmo_tasks.paper.train import train_all
 
     plan = Plan("open", results=arguments.runs, data=arguments.data, seeds=1)
     runs = [run for run in plan.runs(["table 1"], arguments.tasks) if run.variant != "baseline"]
@@ -162,8 +189,8 @@ def main() -> None:
 
 def studied(task: str, study: str, title: str, seed: int) -> list[str]:
     """
-    A table with the rows of a study in `results/studies.csv`, if it has any of a model: those of the seed of the model,
-    and the mean and deviation of all seeds.
+    A table with the rows of a study in `results/studies.csv`, if it has any of a model: those of
+    the seed of the model, and the mean and deviation of all seeds.
     """
     values: dict[str, dict[str, float]] = {}
     with open(ROOT / "results/studies.csv", encoding="utf-8") as file:
@@ -193,13 +220,16 @@ def own_runs(task: str, plan: Any) -> list[Any]:
     """The runs of a model with a config of its own, which is in no table."""
     from elmo_tasks.configs import evaluate_file
     from elmo_tasks.files.json_files import text_digest
-    from elmo_tasks.replication.plan import Run
+    from elmo_tasks.paper.plan import Run
 
     name = CARDS[task]["config"]
     text = evaluate_file(str(Path(__file__).with_name(f"{name}.jsonnet")), plan.variables)
     runs = []
     for seed in range(1, CARDS[task].get("n_seeds", 1) + 1):
-        config = {**json.loads(text), **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed)}
+        config = {
+            **json.loads(text),
+            **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed),
+        }
         run = Run(
             task,
             name,
@@ -216,9 +246,11 @@ def own_runs(task: str, plan: Any) -> list[Any]:
     return runs
 
 
-def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any], files: list[Path]) -> None:
+def write_card(
+    run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any], files: list[Path]
+) -> None:
     from elmo_tasks import TrainedTask
-    from elmo_tasks.replication.paper import TASKS
+    from elmo_tasks.paper.numbers import TASKS
 
     card, task = CARDS[run.task], TrainedTask(folder)
     name, metric, part = TASKS[run.task].score, TASKS[run.task].metric, TASKS[run.task].split
@@ -231,7 +263,12 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
     megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     difference = furthest(full["predictions"], half["predictions"])
     call = ", ".join(json.dumps(text, ensure_ascii=False) for text in example)
-    front = {"library_name": "elmo_tasks", "license": card["license"], "language": "en", "tags": "[elmo]"}
+    front = {
+        "library_name": "elmo_tasks",
+        "license": card["license"],
+        "language": "en",
+        "tags": "[elmo]",
+    }
     if "pipeline_tag" in card:
         front["pipeline_tag"] = card["pipeline_tag"]
     ours, whole = 100 * half["metrics"][metric], json.loads(run.file.read_text())[part]
@@ -266,7 +303,9 @@ def write_card(run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any
         f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
         f"| whole archive of the training | {name} {whole:.2f} (here {ours:.2f}); {changed} |",
         "",
-        *studied(run.task, "other text", "On text of other kinds (`tools/other_text.py`)", run.seed),
+        *studied(
+            run.task, "other text", "On text of other kinds (`tools/other_text.py`)", run.seed
+        ),
         *studied(run.task, "reliability", "Found names on the dev set, by probability", run.seed),
         f"**Bad at** {card['bad_at']}",
         "",

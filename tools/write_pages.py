@@ -16,12 +16,12 @@ from typing import Any
 
 import pandas as pd
 
-from elmo_tasks.replication.figures import draw_curves, draw_mixes, draw_sizes
-from elmo_tasks.replication.findings import findings
-from elmo_tasks.replication.measures import MEASURED, measured
-from elmo_tasks.replication.paper import TABLES, TASKS, variants_of
-from elmo_tasks.replication.plan import Plan, Run
-from elmo_tasks.replication.tables import (
+from elmo_tasks.paper.figures import draw_curves, draw_mixes, draw_sizes
+from elmo_tasks.paper.findings import findings
+from elmo_tasks.paper.measures import MEASURED, measured
+from elmo_tasks.paper.numbers import TABLES, TASKS, variants_of
+from elmo_tasks.paper.plan import Plan, Run
+from elmo_tasks.paper.tables import (
     TITLES,
     Table,
     finished_runs,
@@ -32,7 +32,7 @@ from elmo_tasks.replication.tables import (
     table_of,
     version_notes,
 )
-from elmo_tasks.replication.train import best_epoch, finished, sort_out
+from elmo_tasks.paper.train import best_epoch, finished, sort_out
 
 _BEGIN = "<!-- Made from results/ by `make results`: begin -->"
 _END = "<!-- Made from results/ by `make results`: end -->"

@@ -19,7 +19,12 @@ __all__ = ["install", "load_archive"]
 # Importing them registers the guards, which are first, and the fixes.
 _MODULES = ["trust.loader", "trust.options", "repairs.continuing", "repairs.deferred_imports"]
 _MODULES += ["repairs.errors", "repairs.hugging_face", "repairs.placeholders", "repairs.recovery"]
-_MODULES += ["repairs.startup", "repairs.third_party", "repairs.training", "repairs.training_checks"]
+_MODULES += [
+    "repairs.startup",
+    "repairs.third_party",
+    "repairs.training",
+    "repairs.training_checks",
+]
 
 _installed = False
 

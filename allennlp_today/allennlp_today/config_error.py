@@ -1,4 +1,6 @@
-"""The error for files. This module imports AllenNLP, so others import it only where they raise it."""
+"""
+The error for files. This module imports AllenNLP, so others import it only where they raise it.
+"""
 
 from allennlp.common.checks import ConfigurationError
 
@@ -7,6 +9,7 @@ __all__ = ["FileContentError"]
 
 class FileContentError(ConfigurationError, ValueError, RuntimeError, AssertionError):
     """
-    What is wrong with a file that AllenNLP has written. Programs that do not import AllenNLP catch the ValueError. Its
-    `Params.from_file` raises a RuntimeError, and its `Vocabulary.set_from_file` an AssertionError.
+    What is wrong with a file that AllenNLP has written. Programs that do not import AllenNLP catch
+    the ValueError. Its `Params.from_file` raises a RuntimeError, and its `Vocabulary.set_from_file`
+    an AssertionError.
     """

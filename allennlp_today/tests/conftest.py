@@ -17,8 +17,8 @@ from allennlp.models import Model
 class Tiny(Model):
     pass
 """
-# Imports what `allennlp` does in a new interpreter and opens an archive, all without the packages that most users lack,
-# and in a folder with modules of the same names as others. Then it uses them.
+# Imports what `allennlp` does in a new interpreter and opens an archive, all without the packages
+# that most users lack, and in a folder with modules of the same names as others. Then it uses them.
 START = """
 import gc, json, os, socket, sys
 from pathlib import Path
@@ -82,7 +82,9 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 
     def run(code: str) -> str:
         folder = tmp_path_factory.mktemp("empty")
-        process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
+        process = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
+        )
         assert process.returncode == 0, process.stderr
         return process.stdout
 
@@ -92,14 +94,19 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
 @pytest.fixture(scope="session")
 def start(run_python: RunPython, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """
-    The models, modules and connections after the start of AllenNLP, and the errors from using missing packages. A tiny
-    plugin is installed: for Python, a package is, if the metadata next to it says so.
+    The models, modules and connections after the start of AllenNLP, and the errors from using
+    missing packages. A tiny plugin is installed: for Python, a package is, if the metadata next to
+    it says so.
     """
     folder = tmp_path_factory.mktemp("installed")
     (folder / "tiny_plugin.py").write_text(TINY_PLUGIN)
     (folder / "tiny-1.0.dist-info").mkdir()
-    (folder / "tiny-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-    (folder / "tiny-1.0.dist-info" / "entry_points.txt").write_text("[allennlp.plugins]\ntiny = tiny_plugin\n")
+    (folder / "tiny-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
+    )
+    (folder / "tiny-1.0.dist-info" / "entry_points.txt").write_text(
+        "[allennlp.plugins]\ntiny = tiny_plugin\n"
+    )
     with pytest.MonkeyPatch.context() as patch:
         paths = [str(folder), os.environ.get("PYTHONPATH", "")]
         # An empty one would be the current folder.

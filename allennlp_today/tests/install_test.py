@@ -47,7 +47,9 @@ class TestInstall:
         ("module", "action", "n_warnings"),
         [("allennlp_today", "always", "1"), ("allennlp_today.repairs.training", "error", "0")],
     )
-    def test_fixes_that_cannot_be_registered_are_no_error_of_torch(self, run_python, module, action, n_warnings):
+    def test_fixes_that_cannot_be_registered_are_no_error_of_torch(
+        self, run_python, module, action, n_warnings
+    ):
         """Without the first, as after a checkout was moved, only the hook is left."""
         assert run_python(BROKEN.format(module=module, action=action)).split() == [
             "2.0",
@@ -58,7 +60,9 @@ class TestInstall:
         monkeypatch.setenv("ALLENNLP_TODAY_WITHOUT", "defer_imports,load_archives_safely")
         code = "import warnings\nwith warnings.catch_warnings(record=True) as caught:\n"
         code += " warnings.simplefilter('always')\n import allennlp_today\nprint(*[each.message for each in caught])"
-        assert run_python(code).endswith("got ['load_archives_safely']; guards cannot be switched off\n")
+        assert run_python(code).endswith(
+            "got ['load_archives_safely']; guards cannot be switched off\n"
+        )
 
     def test_it_loads_only_the_standard_library(self, run_python):
         code = "import sys\nbefore = set(sys.modules)\nimport allennlp_today\nprint(*set(sys.modules) - before)"
@@ -83,7 +87,9 @@ class TestRepairs:
                 assert table in page, f"expected in REPAIRS.md:\n{table}"
 
     def test_each_has_a_symptom_and_a_cause(self):
-        ours = [repair for repair in REPAIRS if repair.function.__module__.startswith(tuple(PACKAGES))]
+        ours = [
+            repair for repair in REPAIRS if repair.function.__module__.startswith(tuple(PACKAGES))
+        ]
         for repair in ours:
             symptom, _, cause = " ".join(repair.function.__doc__.split()).partition(" Cause: ")
             assert symptom.startswith("Symptom: ") and cause, repair.name
@@ -100,8 +106,14 @@ class TestRepairs:
             for file in folder.rglob("*.py"):
                 for function in repairs_in(ast.parse(file.read_text("utf-8"))):
                     n_repairs += 1
-                    changed = [name for name in assigned_attributes(function) if name in repaired_by(function)]
-                    unrecorded += [f"{package} {file.name}: {function.name} changes {name}" for name in changed]
+                    changed = [
+                        name
+                        for name in assigned_attributes(function)
+                        if name in repaired_by(function)
+                    ]
+                    unrecorded += [
+                        f"{package} {file.name}: {function.name} changes {name}" for name in changed
+                    ]
         assert not unrecorded
         assert n_repairs > 40
 

@@ -1,4 +1,6 @@
-"""Programs and configs of AllenNLP's users, as they wrote them for its last release, without ELMo."""
+"""
+Programs and configs of AllenNLP's users, as they wrote them for its last release, without ELMo.
+"""
 
 import json
 import subprocess
@@ -147,17 +149,26 @@ class TestProjectOfTheGuide:
     def test_its_commands_run(self, project, allennlp):
         package = ("--include-package", "my_project")
         allennlp("train", "config.jsonnet", "-s", "out", *package)
-        assert json.loads((project / "out" / "metrics.json").read_text())["best_validation_accuracy"] == 1
-        allennlp("evaluate", "out/model.tar.gz", "reviews.txt", "--output-file", "scores.json", *package)
+        assert (
+            json.loads((project / "out" / "metrics.json").read_text())["best_validation_accuracy"]
+            == 1
+        )
+        allennlp(
+            "evaluate", "out/model.tar.gz", "reviews.txt", "--output-file", "scores.json", *package
+        )
         assert json.loads((project / "scores.json").read_text())["accuracy"] == 1
         (project / "texts.jsonl").write_text('{"text": "a dull film"}\n')
-        allennlp("predict", "out/model.tar.gz", "texts.jsonl", "--output-file", "labels.jsonl", *package)
+        allennlp(
+            "predict", "out/model.tar.gz", "texts.jsonl", "--output-file", "labels.jsonl", *package
+        )
         assert json.loads((project / "labels.jsonl").read_text())["label"] == "bad"
         allennlp("find-lr", "config.jsonnet", "-s", "rates", "--num-batches", 20, *package)
         assert (project / "rates" / "lr-losses.png").exists()
         import_module_and_submodules("my_project")
         predictor = Predictor.from_path(project / "out" / "model.tar.gz", trusted=True)
-        (saliency,) = SimpleGradient(predictor).saliency_interpret_from_json({"text": "a dull film"}).values()
+        (saliency,) = (
+            SimpleGradient(predictor).saliency_interpret_from_json({"text": "a dull film"}).values()
+        )
         assert len(saliency["grad_input_1"]) == 3
 
     def test_two_processes_train(self, project, allennlp):
@@ -171,9 +182,19 @@ class TestProjectOfTheGuide:
 
 @pytest.fixture
 def tiny_spanbert(tmp_path: Path) -> Path:
-    """A transformer with letters as wordpieces, in a folder, so archives that name it must be trusted."""
+    """
+    A transformer with letters as wordpieces, in a folder, so archives that name it must be trusted.
+    """
     letters = [chr(code) for code in range(33, 127)]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    vocabulary = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *letters,
+        *(f"##{letter}" for letter in letters),
+    ]
     sizes = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1)
     config = transformers.BertConfig(vocab_size=len(vocabulary), **sizes)
     transformers.BertModel(config).save_pretrained(tmp_path / "spanbert")
@@ -181,19 +202,34 @@ def tiny_spanbert(tmp_path: Path) -> Path:
     return tmp_path / "spanbert"
 
 
-TRAINER = {"num_epochs": 1, "optimizer": {"type": "huggingface_adamw", "correct_bias": False}, "cuda_device": -1}
+TRAINER = {
+    "num_epochs": 1,
+    "optimizer": {"type": "huggingface_adamw", "correct_bias": False},
+    "cuda_device": -1,
+}
 
 
 class TestArchivesOfAllennlpModels:
-    """Archives as of the published models, but tiny: written by AllenNLP's classes, then opened by a command."""
+    """
+    Archives as of the published models, but tiny: written by AllenNLP's classes, then opened by a
+    command.
+    """
 
     def test_srl_bert_predicts(self, tmp_path, allennlp, tiny_spanbert, fixtures_root):
         config = {
             "dataset_reader": {"type": "srl", "bert_model_name": str(tiny_spanbert)},
             "train_data_path": str(fixtures_root / "srl" / "dev"),
-            "model": {"type": "srl_bert", "bert_model": str(tiny_spanbert), "embedding_dropout": 0.1},
+            "model": {
+                "type": "srl_bert",
+                "bert_model": str(tiny_spanbert),
+                "embedding_dropout": 0.1,
+            },
             "data_loader": {"batch_size": 8},
-            "trainer": {**TRAINER, "learning_rate_scheduler": {"type": "slanted_triangular"}, "grad_norm": 1.0},
+            "trainer": {
+                **TRAINER,
+                "learning_rate_scheduler": {"type": "slanted_triangular"},
+                "grad_norm": 1.0,
+            },
         }
         (tmp_path / "srl.json").write_text(json.dumps(config))
         allennlp("train", "srl.json", "-s", "srl")
@@ -218,11 +254,19 @@ class TestArchivesOfAllennlpModels:
         assert [(verb["verb"], len(verb["tags"])) for verb in predicted["verbs"]] == [("barks", 4)]
 
     def test_spanbert_coreference_predicts(self, tmp_path, allennlp, tiny_spanbert, fixtures_root):
-        transformer = {"type": "pretrained_transformer_mismatched", "model_name": str(tiny_spanbert), "max_length": 64}
+        transformer = {
+            "type": "pretrained_transformer_mismatched",
+            "model_name": str(tiny_spanbert),
+            "max_length": 64,
+        }
         span = 3 * 8 + 20
         feedforward = {"num_layers": 1, "hidden_dims": 8, "activations": "relu"}
         config = {
-            "dataset_reader": {"type": "coref", "token_indexers": {"tokens": transformer}, "max_span_width": 5},
+            "dataset_reader": {
+                "type": "coref",
+                "token_indexers": {"tokens": transformer},
+                "max_span_width": 5,
+            },
             "train_data_path": str(fixtures_root / "coref" / "dev.conll"),
             "model": {
                 "type": "coref",

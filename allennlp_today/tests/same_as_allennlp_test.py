@@ -1,4 +1,6 @@
-"""Tests that what allennlp_today replaces has the names, arguments and exceptions of AllenNLP's own."""
+"""
+Tests that what allennlp_today replaces has the names, arguments and exceptions of AllenNLP's own.
+"""
 
 import inspect
 import json
@@ -48,18 +50,32 @@ class TestArguments:
                 functions.append((change.original, change.replacement))
         for original, ours in functions:
             # The first argument is the original.
-            theirs, mine = named(original), [argument for argument in named(ours)[1:] if argument != TRUSTED]
-            takes_any = {parameter.kind for parameter in inspect.signature(ours).parameters.values()}.issuperset(
-                VARIABLE
+            theirs, mine = (
+                named(original),
+                [argument for argument in named(ours)[1:] if argument != TRUSTED],
             )
+            takes_any = {
+                parameter.kind for parameter in inspect.signature(ours).parameters.values()
+            }.issuperset(VARIABLE)
             if mine != theirs and not (takes_any and mine == theirs[: len(mine)]):
-                differences.append(f"{original.__module__}.{original.__qualname__}: {mine} instead of {theirs}")
+                differences.append(
+                    f"{original.__module__}.{original.__qualname__}: {mine} instead of {theirs}"
+                )
         assert not differences, "\n".join(differences)
         assert len(functions) > 15
 
     def test_archives_are_loaded_with_the_same_arguments(self):
-        expected = [("archive_file", Parameter.empty), ("cuda_device", -1), ("overrides", ""), ("weights_file", None)]
-        assert named(archival.load_archive) == named(allennlp_today.load_archive) == [*expected, ("trusted", False)]
+        expected = [
+            ("archive_file", Parameter.empty),
+            ("cuda_device", -1),
+            ("overrides", ""),
+            ("weights_file", None),
+        ]
+        assert (
+            named(archival.load_archive)
+            == named(allennlp_today.load_archive)
+            == [*expected, ("trusted", False)]
+        )
 
     def test_classes_are_subclasses(self):
         assert issubclass(util.Params, Params)
@@ -81,12 +97,18 @@ class TestExceptions:
                 lambda _: with_overrides({"a": 1}, {"a.x": 1}),
                 lambda _: with_overrides.__wrapped__({"a": 1}, {"a.x": 1}),
             ),
-            (lambda f: util.Params.from_file(broken_config(f)), lambda f: _jsonnet.evaluate_file(broken_config(f))),
+            (
+                lambda f: util.Params.from_file(broken_config(f)),
+                lambda f: _jsonnet.evaluate_file(broken_config(f)),
+            ),
             (
                 lambda f: Vocabulary().set_from_file(broken_config(f)),
                 lambda f: Vocabulary.set_from_file.__wrapped__(Vocabulary(), broken_config(f)),
             ),
-            (lambda f: util.Params.from_file(f / "missing"), lambda f: Params.from_file(f / "missing")),
+            (
+                lambda f: util.Params.from_file(f / "missing"),
+                lambda f: Params.from_file(f / "missing"),
+            ),
             (
                 lambda f: archival.load_archive(f / "a.tar.gz"),
                 lambda f: cached_path(f / "a.tar.gz"),
@@ -103,10 +125,14 @@ class TestExceptions:
         with pytest.raises(expected.type):
             ours(tmp_path)
 
-    def test_a_program_that_calls_main_gets_the_error(self, tmp_path, monkeypatch, logging_as_before):
+    def test_a_program_that_calls_main_gets_the_error(
+        self, tmp_path, monkeypatch, logging_as_before
+    ):
         (tmp_path / "config.json").write_text(json.dumps({"a": 1}))
         monkeypatch.setattr(
-            sys, "argv", ["allennlp", "train", str(tmp_path / "config.json"), "-s", str(tmp_path / "run")]
+            sys,
+            "argv",
+            ["allennlp", "train", str(tmp_path / "config.json"), "-s", str(tmp_path / "run")],
         )
         with pytest.raises(ConfigurationError):
             commands.main()

@@ -17,4 +17,6 @@ class TestHook:
         assert "allennlp_today_hook.py" in names
         assert ("allennlp_today/trust/loader.py" in names) == (kind == "wheel")
         (entry_points,) = [name for name in names if name.endswith("dist-info/entry_points.txt")]
-        assert b"[torch.backends]\nallennlp_today = allennlp_today_hook:install" in wheel.read(entry_points)
+        assert b"[torch.backends]\nallennlp_today = allennlp_today_hook:install" in wheel.read(
+            entry_points
+        )

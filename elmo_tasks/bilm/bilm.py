@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.functional import dropout as dropped_out
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
-from elmo_tasks.bilm.characters import NumberedWords
+from elmo_tasks.bilm.character_ids import NumberedWords
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.lstm.bidirectional_layer import BidirectionalLayer
 from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm

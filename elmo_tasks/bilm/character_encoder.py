@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
+from elmo_tasks.bilm.character_ids import BYTES, N_CHARACTER_IDS, PADDING_ID, WordRows
 from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.packed_linear import IS_GPU, packed_linear, type_of_results

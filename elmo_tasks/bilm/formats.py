@@ -25,7 +25,7 @@ from elmo_tasks.bilm.many_langs import (
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_arrays, read_weights
 from elmo_tasks.files.archives import compare_checksums
-from elmo_tasks.shipped import PRETRAINED
+from elmo_tasks.files.shipped import PRETRAINED
 
 __all__ = ["read_any_options", "read_any_weights"]
 

@@ -25,7 +25,7 @@ from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.outputs import BilmOutput
 from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.bilm.weights import weights_digest
-from elmo_tasks.recent import Recent
+from elmo_tasks.files.recent import Recent
 
 __all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore", "shared_bilm"]
 

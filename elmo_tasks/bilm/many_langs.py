@@ -18,11 +18,11 @@ import torch
 from torch import nn
 
 from elmo_tasks.bilm.character_encoder import CharacterEncoder
-from elmo_tasks.bilm.characters import WordRows
+from elmo_tasks.bilm.character_ids import WordRows
 from elmo_tasks.bilm.options import BilmOptions, DictionaryOptions
 from elmo_tasks.bilm.packed_linear import type_of_results
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.files.lines import numbered_lines
 
 __all__ = [
     "BOUNDARIES",

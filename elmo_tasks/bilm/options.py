@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
+from elmo_tasks.bilm.character_ids import MAX_CHARACTERS_PER_TOKEN, N_CHARACTER_IDS
 from elmo_tasks.files.json_files import read_json, write_json
 
 __all__ = ["BilmOptions", "DictionaryOptions"]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from elmo_tasks.bilm.characters import WordRows
+from elmo_tasks.bilm.character_ids import WordRows
 
 __all__ = [
     "PackedBatch",

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
 
-from elmo_tasks.bilm.characters import BYTES, N_CHARACTER_IDS
+from elmo_tasks.bilm.character_ids import BYTES, N_CHARACTER_IDS
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.weights import read_weights
 

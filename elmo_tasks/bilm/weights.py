@@ -19,7 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from elmo_tasks.bilm.characters import N_CHARACTER_IDS
+from elmo_tasks.bilm.character_ids import N_CHARACTER_IDS
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.files.atomic_files import atomic_file
 

@@ -1,5 +1,4 @@
-"""Subcommands of `allennlp`."""
-
-from elmo_tasks.commands import config, data, demo, export, neighbors, perplexity, tables, wsd
-
-__all__ = ["config", "data", "demo", "export", "neighbors", "perplexity", "tables", "wsd"]
+"""
+Arguments and printing of both command lines: `python -m elmo_tasks` (`embed`, `annotate`, `serve`),
+and `allennlp` (all others, which `elmo_tasks.plugin` imports). What commands do is in other rooms.
+"""

@@ -7,7 +7,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 
-from elmo_tasks.shipped import TRAINING_CONFIGS
+from elmo_tasks.files.shipped import TRAINING_CONFIGS
 
 __all__ = ["EvaluatedConfig"]
 
@@ -17,14 +17,22 @@ class EvaluatedConfig(Subcommand):
     """Print a training config as JSON, which programs that evaluate Jsonnet themselves can read."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        subparser.add_argument("config", help="a file, or the name of an included config, such as ner_elmo")
-        subparser.add_argument("-o", "--overrides", default="", help='as for `train`: {"trainer.num_epochs": 3}')
+        subparser: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
+        subparser.add_argument(
+            "config", help="a file, or the name of an included config, such as ner_elmo"
+        )
+        subparser.add_argument(
+            "-o", "--overrides", default="", help='as for `train`: {"trainer.num_epochs": 3}'
+        )
         subparser.set_defaults(func=_print)
         return subparser
 
 
 def _print(arguments: argparse.Namespace) -> None:
     included = TRAINING_CONFIGS / f"{arguments.config}.jsonnet"
-    config = Params.from_file(included if included.is_file() else Path(arguments.config), arguments.overrides)
+    config = Params.from_file(
+        included if included.is_file() else Path(arguments.config), arguments.overrides
+    )
     print(json.dumps(config.as_dict(quiet=True), indent=2, ensure_ascii=False))

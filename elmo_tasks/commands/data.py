@@ -8,12 +8,14 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.public_data import CORPORA, EXPLAINED, OPEN_DATA, fetch, fetch_open
+from elmo_tasks.paper.public_data import CORPORA, EXPLAINED, OPEN_DATA, fetch, fetch_open
 
 __all__ = ["PublicData"]
 
 _DOWNLOADED = {name: f"{corpus.title} ({corpus.note})" for name, corpus in CORPORA.items()}
-_DOWNLOADED["open"] = "the data of the plan `open`, as it was trained on (licences: data/open/README.md)"
+_DOWNLOADED["open"] = (
+    "the data of the plan `open`, as it was trained on (licences: data/open/README.md)"
+)
 
 
 @Subcommand.register("elmo-data")
@@ -21,12 +23,26 @@ class PublicData(Subcommand):
     """Download public data for the paper's tasks, and lay it out for the configs."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
+        sub: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
         names = ", ".join([*_DOWNLOADED, *EXPLAINED])
-        sub.add_argument("name", nargs="*", metavar="NAME", help=f"one or more of {names}; without a name, lists them")
-        sub.add_argument("--to", type=Path, metavar="FOLDER", help="the folder of the data (default: $ELMO_TASKS_DATA)")
+        sub.add_argument(
+            "name",
+            nargs="*",
+            metavar="NAME",
+            help=f"one or more of {names}; without a name, lists them",
+        )
+        sub.add_argument(
+            "--to",
+            type=Path,
+            metavar="FOLDER",
+            help="the folder of the data (default: $ELMO_TASKS_DATA)",
+        )
         source = "for `open`: the folder data/open of a checkout, or its address"
-        sub.add_argument("--from", dest="source", default=str(OPEN_DATA), metavar="FOLDER", help=source)
+        sub.add_argument(
+            "--from", dest="source", default=str(OPEN_DATA), metavar="FOLDER", help=source
+        )
         sub.set_defaults(func=_data)
         return sub
 
@@ -43,11 +59,20 @@ def _data(arguments: argparse.Namespace) -> None:
             continue
         folder = arguments.to or os.environ.get("ELMO_TASKS_DATA")
         if name not in _DOWNLOADED or not folder:
-            expected = "--to FOLDER or ELMO_TASKS_DATA" if name in _DOWNLOADED else f"one of {', '.join(_DOWNLOADED)}"
+            expected = (
+                "--to FOLDER or ELMO_TASKS_DATA"
+                if name in _DOWNLOADED
+                else f"one of {', '.join(_DOWNLOADED)}"
+            )
             raise ValueError(f"expected {expected}, got {name!r}")
         # A shell does not expand the tilde of --to=~/data.
         folder = Path(folder).expanduser()
         print(f"{name}: {_DOWNLOADED[name]}", file=sys.stderr)
-        paths = fetch_open(folder, arguments.source) if name == "open" else fetch(CORPORA[name], folder)
+        paths = (
+            fetch_open(folder, arguments.source) if name == "open" else fetch(CORPORA[name], folder)
+        )
         print(*paths, sep="\n")
-        print(f"For the configs: export ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}", file=sys.stderr)
+        print(
+            f"For the configs: export ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}",
+            file=sys.stderr,
+        )

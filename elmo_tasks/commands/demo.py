@@ -9,16 +9,19 @@ from tempfile import TemporaryDirectory
 from allennlp.commands.subcommand import Subcommand
 
 from allennlp_today.trust import add_trust, is_trusted
-from elmo_tasks.analysis import NeighborIndex, StaticVectors
-from elmo_tasks.arguments import add_device, add_precision, check_address, port_number
+from elmo_tasks.commands.arguments import add_device, add_precision
 from elmo_tasks.configs import config_variables
-from elmo_tasks.extras import needs
-from elmo_tasks.shipped import FIXTURES, MODELS
+from elmo_tasks.files.extras import needs
+from elmo_tasks.files.shipped import FIXTURES, MODELS
+from elmo_tasks.paper.neighbors import NeighborIndex
+from elmo_tasks.paper.static_vectors import StaticVectors
 from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.web.addresses import check_address, port_number
 
 __all__ = ["ShowDemo"]
 
-# spaCy's Korean rules need a program outside Python; its rules for all languages ("xx") split off punctuation.
+# spaCy's Korean rules need a program outside Python; its rules for all languages ("xx") split off
+# punctuation.
 _RULES = {"ko": "xx"}
 
 
@@ -27,13 +30,25 @@ class ShowDemo(Subcommand):
     """Serve a web page on this machine to try ELMo and trained models."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        sub: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        help_of_archives = "models, side by side if they have the same task (default: the English ones in models/)"
+        sub: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
+        help_of_archives = (
+            "models, side by side if they have the same task (default: the English ones in models/)"
+        )
         sub.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE", help=help_of_archives)
-        sub.add_argument("--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)")
-        sub.add_argument("--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)")
-        sub.add_argument("--glove", type=Path, help="file of GloVe vectors (default: the included English ones)")
-        sub.add_argument("--language", default="en", help="spaCy's code, for splitting text into words")
+        sub.add_argument(
+            "--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)"
+        )
+        sub.add_argument(
+            "--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)"
+        )
+        sub.add_argument(
+            "--glove", type=Path, help="file of GloVe vectors (default: the included English ones)"
+        )
+        sub.add_argument(
+            "--language", default="en", help="spaCy's code, for splitting text into words"
+        )
         sub.add_argument("--host", default="127.0.0.1", help="address to listen on")
         sub.add_argument("--port", type=port_number, default=7860, help="port to listen on")
         add_device(sub)
@@ -49,9 +64,9 @@ def _serve(arguments: argparse.Namespace) -> None:
         logging.getLogger().setLevel(logging.WARNING)
     # Importing Gradio earlier would double the start-up time of every command.
     with needs("demo"):
-        from elmo_tasks.demo.page import make_page, serve
-        from elmo_tasks.demo.tasks import TaskArchive
-        from elmo_tasks.demo.words import EXAMPLES, Words, shipped_index
+        from elmo_tasks.web.page import make_page, serve
+        from elmo_tasks.web.tasks import TaskArchive
+        from elmo_tasks.web.words import EXAMPLES, Words, shipped_index
 
     check_address(arguments.host, arguments.port)
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
@@ -59,11 +74,21 @@ def _serve(arguments: argparse.Namespace) -> None:
     rules = _RULES.get(language, language)
     paths = arguments.archives or sorted(MODELS.glob("*/") if language == "en" else [])
     options = {"device": arguments.device, "precision": arguments.precision}
-    archives = [TaskArchive(path, rules, **options, trusted=is_trusted(arguments)) for path in paths]
+    archives = [
+        TaskArchive(path, rules, **options, trusted=is_trusted(arguments)) for path in paths
+    ]
     elmo = Elmo.from_pretrained(bilm, **options)
-    glove = arguments.glove or (next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None)
+    glove = arguments.glove or (
+        next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None
+    )
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
-        index = NeighborIndex(arguments.index, elmo) if arguments.index else shipped_index(elmo, Path(folder))
+        index = (
+            NeighborIndex(arguments.index, elmo)
+            if arguments.index
+            else shipped_index(elmo, Path(folder))
+        )
         static = None if glove is None else StaticVectors(glove)
         words = Words(elmo, rules, index, static)
-        serve(make_page(words, EXAMPLES.get(language, []), archives), arguments.host, arguments.port)
+        serve(
+            make_page(words, EXAMPLES.get(language, []), archives), arguments.host, arguments.port
+        )

@@ -1,4 +1,7 @@
-"""`allennlp elmo-export`: a trained biLM, or one in any format that `Elmo` reads, in the public format."""
+"""
+`allennlp elmo-export`: a trained biLM, or one in any format that `Elmo` reads, in the public
+format.
+"""
 
 import argparse
 from pathlib import Path
@@ -21,19 +24,27 @@ _WEIGHTS = {"hdf5": "weights.hdf5", "safetensors": "weights.safetensors"}
 @Subcommand.register("elmo-export")
 class Export(Subcommand):
     """
-    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only the first
-    two for the biLM of a task, also of AllenNLP, and for an ELMoForManyLangs model, whose files only our biLM reads.
+    Write a trained biLM in bilm-tf's format: options.json, weights.hdf5 and vocab.txt. Write only
+    the first two for the biLM of a task, also of AllenNLP, and for an ELMoForManyLangs model, whose
+    files only our biLM reads.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
+        subparser: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
         subparser.add_argument(
-            "archive", help="archive or run folder of a trained biLM or task, or anything that --bilm accepts"
+            "archive",
+            help="archive or run folder of a trained biLM or task, or anything that --bilm accepts",
         )
         subparser.add_argument("folder", type=Path, help="folder to write the files to")
         subparser.add_argument("--dtype", choices=["float32", "float16"], default="float32")
-        subparser.add_argument("--format", choices=list(_WEIGHTS), default="hdf5", help="other programs read hdf5")
-        subparser.add_argument("--without-softmax", action="store_true", help="omit the softmax, which predicts words")
+        subparser.add_argument(
+            "--format", choices=list(_WEIGHTS), default="hdf5", help="other programs read hdf5"
+        )
+        subparser.add_argument(
+            "--without-softmax", action="store_true", help="omit the softmax, which predicts words"
+        )
         subparser.add_argument("--force", action="store_true", help="overwrite existing files")
         add_trust(subparser)
         subparser.set_defaults(func=_export)
@@ -46,9 +57,18 @@ def _export(arguments: argparse.Namespace) -> None:
         bilm = Bilm.from_files(*pretrained_files(arguments.archive))
     except (OSError, ValueError):
         model = load_archive(arguments.archive, trusted=is_trusted(arguments)).model
-        trained = next((each for each in model.modules() if isinstance(each, BilmLanguageModel | ContextualBilm)), None)
+        trained = next(
+            (
+                each
+                for each in model.modules()
+                if isinstance(each, BilmLanguageModel | ContextualBilm)
+            ),
+            None,
+        )
         if trained is None:
-            raise ValueError(f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}") from None
+            raise ValueError(
+                f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}"
+            ) from None
         bilm = trained.bilm
         if isinstance(trained, BilmLanguageModel):
             words = trained.word_list()
@@ -57,7 +77,12 @@ def _export(arguments: argparse.Namespace) -> None:
     # The three files belong together: a mixture of two exports would go unnoticed.
     with atomic_folder(arguments.folder, replaceable) as folder:
         weight_file = folder / _WEIGHTS[arguments.format]
-        bilm.save(folder / "options.json", weight_file, softmax=softmax, dtype=getattr(torch, arguments.dtype))
+        bilm.save(
+            folder / "options.json",
+            weight_file,
+            softmax=softmax,
+            dtype=getattr(torch, arguments.dtype),
+        )
         if words is not None:
             words.save(folder / "vocab.txt")
     print(f"wrote {arguments.folder}")

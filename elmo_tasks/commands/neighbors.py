@@ -1,4 +1,6 @@
-"""`allennlp elmo-neighbors`: the nearest neighbours of words in their sentences, Table 4 of the paper."""
+"""
+`allennlp elmo-neighbors`: the nearest neighbours of words in their sentences, Table 4 of the paper.
+"""
 
 import argparse
 import json
@@ -8,11 +10,19 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.analysis import NeighborIndex, StaticVectors, build_index, marked_word
-from elmo_tasks.analysis.neighbors import Neighbor, Query, marked_text
-from elmo_tasks.arguments import add_device, at_least_one, layer
+from elmo_tasks.commands.arguments import add_device, layer
 from elmo_tasks.configs import config_variables
 from elmo_tasks.data import LmText
+from elmo_tasks.files.jobs import at_least_one
+from elmo_tasks.paper.neighbors import (
+    Neighbor,
+    NeighborIndex,
+    Query,
+    build_index,
+    marked_text,
+    marked_word,
+)
+from elmo_tasks.paper.static_vectors import StaticVectors
 from elmo_tasks.text import in_nfc
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -24,23 +34,42 @@ class Neighbors(Subcommand):
     """Find the words of an indexed text that are nearest to a word in its sentence."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
+        subparser: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
         commands = subparser.add_subparsers(required=True, metavar="command")
-        index = commands.add_parser("index", help="embed a text; the same command resumes after an interruption")
-        index.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
+        index = commands.add_parser(
+            "index", help="embed a text; the same command resumes after an interruption"
+        )
+        index.add_argument(
+            "text", help="tokenised text, one sentence per line: a file, a folder or a pattern"
+        )
         index.add_argument("folder", type=Path, help="new folder of the index")
-        index.add_argument("--layers", nargs="+", type=layer, default=["top"], help="top, mix or numbers")
+        index.add_argument(
+            "--layers", nargs="+", type=layer, default=["top"], help="top, mix or numbers"
+        )
         index.set_defaults(func=_index)
-        query = commands.add_parser("query", help="print the neighbours as JSON, one line per query")
+        query = commands.add_parser(
+            "query", help="print the neighbours as JSON, one line per query"
+        )
         query.add_argument("folder", type=Path, help="folder of the index")
-        query.add_argument("sentence", help="such as 'They went to the [river] .', with one word in brackets; -: stdin")
+        query.add_argument(
+            "sentence",
+            help="such as 'They went to the [river] .', with one word in brackets; -: stdin",
+        )
         query.add_argument("-k", type=at_least_one, default=10, help="how many neighbours")
         query.add_argument("--layer", type=layer, help="layer of the index (default: the last one)")
-        query.add_argument("--same-word", action="store_true", help="only other occurrences of the word")
-        query.add_argument("--glove", type=Path, help="add the neighbours of the static vectors in this file")
+        query.add_argument(
+            "--same-word", action="store_true", help="only other occurrences of the word"
+        )
+        query.add_argument(
+            "--glove", type=Path, help="add the neighbours of the static vectors in this file"
+        )
         query.set_defaults(func=_query)
         for each in (index, query):
-            each.add_argument("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
+            each.add_argument(
+                "--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)"
+            )
             add_device(each)
         return subparser
 
@@ -65,9 +94,13 @@ def _query(arguments: argparse.Namespace) -> None:
     found = index.search(queries, arguments.k, layer=arguments.layer, same_word=arguments.same_word)
     for query, neighbors in zip(queries, found, strict=True):
         result: dict[str, Any] = _sentence(query)
-        result["neighbors"] = [{**_sentence(each), "cosine": round(each.similarity, 4)} for each in neighbors]
+        result["neighbors"] = [
+            {**_sentence(each), "cosine": round(each.similarity, 4)} for each in neighbors
+        ]
         if static is not None:
-            result["static"] = [word for word, _ in static.nearest(query.words[query.position], arguments.k)]
+            result["static"] = [
+                word for word, _ in static.nearest(query.words[query.position], arguments.k)
+            ]
         print(json.dumps(result, ensure_ascii=False))
 
 

@@ -11,10 +11,10 @@ from typing import Any, TextIO
 from allennlp.commands.subcommand import Subcommand
 from tqdm import tqdm
 
-from elmo_tasks.analysis.language_model import LanguageModel, SentenceLikelihood, summary
-from elmo_tasks.arguments import add_device, add_precision
+from elmo_tasks.commands.arguments import add_device, add_precision
 from elmo_tasks.data import LmText
 from elmo_tasks.files.atomic_files import atomic_file, check_not_input
+from elmo_tasks.paper.perplexity import LanguageModel, SentenceLikelihood, summary
 
 __all__ = ["PerplexityOfText"]
 
@@ -24,12 +24,22 @@ class PerplexityOfText(Subcommand):
     """Print the perplexity of a text, and write the log-likelihood of its lines."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
-        subparser.add_argument("bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt")
-        subparser.add_argument("text", help="tokenised text, one sentence per line: a file, a folder or a pattern")
-        subparser.add_argument("--output-file", type=Path, help="write the log-likelihoods (nats) as JSON lines")
+        subparser: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
+        subparser.add_argument(
+            "bilm", help="name, or folder with options.json, weights.hdf5 and vocab.txt"
+        )
+        subparser.add_argument(
+            "text", help="tokenised text, one sentence per line: a file, a folder or a pattern"
+        )
+        subparser.add_argument(
+            "--output-file", type=Path, help="write the log-likelihoods (nats) as JSON lines"
+        )
         add_precision(subparser, "float32")
-        subparser.add_argument("--tokenize", choices=["letters"], help="split lines or FASTA into letters")
+        subparser.add_argument(
+            "--tokenize", choices=["letters"], help="split lines or FASTA into letters"
+        )
         add_device(subparser)
         subparser.set_defaults(func=_print_perplexity)
         return subparser
@@ -45,7 +55,9 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
         if output is None:
             scores = model.score(text)
         else:
-            file = stack.enter_context(open(stack.enter_context(atomic_file(output)), "w", encoding="utf-8"))
+            file = stack.enter_context(
+                open(stack.enter_context(atomic_file(output)), "w", encoding="utf-8")
+            )
             scores = _written(model, text, file)
         found = summary(tqdm(scores, unit="sentence", disable=None))
     for name, value in found.items():
@@ -58,8 +70,13 @@ def _written(model: LanguageModel, text: LmText, file: TextIO) -> Iterator[Sente
     scores = model.score(chain.from_iterable(sentences for *_, sentences in read_ahead))
     for name, number, sentences in lines:
         of_line = list(islice(scores, len(sentences)))
-        row: dict[str, Any] = {"line": number} if len(text.files) == 1 else {"file": name, "line": number}
+        row: dict[str, Any] = (
+            {"line": number} if len(text.files) == 1 else {"file": name, "line": number}
+        )
         row["words"] = list(chain.from_iterable(sentences))
-        row |= {key: sum(getattr(each, key) for each in of_line) for key in ("forward", "backward", "n_unknown")}
+        row |= {
+            key: sum(getattr(each, key) for each in of_line)
+            for key in ("forward", "backward", "n_unknown")
+        }
         file.write(json.dumps(row | {"n_sentences": len(of_line)}, ensure_ascii=False) + "\n")
         yield from of_line

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_tasks.arguments import at_least_one
-from elmo_tasks.replication.paper import TABLES, TASKS, TRANSFORMER
+from elmo_tasks.files.jobs import at_least_one
+from elmo_tasks.paper.numbers import TABLES, TASKS, TRANSFORMER
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from elmo_tasks.replication.plan import Plan, Run
+    from elmo_tasks.paper.plan import Plan, Run
 
 __all__ = ["Tables"]
 
@@ -87,9 +87,9 @@ class Tables(Subcommand):
 
 def _tables(arguments: argparse.Namespace) -> None:
     # Imported here, because pandas, SciPy and matplotlib would slow down every start of `allennlp`.
-    from elmo_tasks.replication.measures import MEASURED
-    from elmo_tasks.replication.plan import Plan
-    from elmo_tasks.replication.train import sort_out, states
+    from elmo_tasks.paper.measures import MEASURED
+    from elmo_tasks.paper.plan import Plan
+    from elmo_tasks.paper.train import sort_out, states
 
     exhibits = _exhibits(arguments)
     changes: dict[str, dict[str, Any]] = {}
@@ -140,8 +140,8 @@ def _exhibits(arguments: argparse.Namespace) -> list[str]:
 
 def _train(plan: "Plan", missing: list["Run"], to_measure: list[str], jobs: int) -> dict[str, str]:
     """Trains the missing runs, measures the missing tables, and returns what failed."""
-    from elmo_tasks.replication.measures import measure
-    from elmo_tasks.replication.train import train_all
+    from elmo_tasks.paper.measures import measure
+    from elmo_tasks.paper.train import train_all
 
     # SIGTERM also stops the trainings, like Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -158,7 +158,7 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
     """
     Prints a table, or draws a figure and prints the names of its files, if any run is finished.
     """
-    from elmo_tasks.replication import figures, tables
+    from elmo_tasks.paper import figures, tables
 
     if exhibit.startswith("figure"):
         runs = tables.finished_runs(plan, exhibit, arguments.tasks)
@@ -178,8 +178,8 @@ def _compare(
     arguments: argparse.Namespace,
 ) -> dict[str, str]:
     """Prints the runs next to the same published runs, and returns the problems of those."""
-    from elmo_tasks.replication import tables
-    from elmo_tasks.replication.train import sort_out
+    from elmo_tasks.paper import tables
+    from elmo_tasks.paper.train import sort_out
 
     ours, earlier = sort_out(runs), sort_out(published)
     if ours.scores and earlier.scores:

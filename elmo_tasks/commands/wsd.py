@@ -6,16 +6,18 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 from tabulate import tabulate
 
-from elmo_tasks.analysis.word_senses import WordSenses, first_senses_of_wordnet, scores_of
-from elmo_tasks.analysis.wsd_corpus import WsdCorpus
-from elmo_tasks.arguments import add_device
+from elmo_tasks.commands.arguments import add_device
 from elmo_tasks.configs import config_variables
 from elmo_tasks.files.json_files import write_json
+from elmo_tasks.paper.word_senses import WordSenses, first_senses_of_wordnet, scores_of
+from elmo_tasks.paper.wsd_corpus import WsdCorpus
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = ["DisambiguateWords"]
 
-_MOST_FREQUENT = "the training data, no WordNet: the most frequent sense there, and none for other lemmas"
+_MOST_FREQUENT = (
+    "the training data, no WordNet: the most frequent sense there, and none for other lemmas"
+)
 
 
 @Subcommand.register("elmo-wsd")
@@ -23,11 +25,21 @@ class DisambiguateWords(Subcommand):
     """Print the F1 of word sense disambiguation by nearest neighbour, for each layer of a biLM."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser: argparse.ArgumentParser = parser.add_parser(self.name, description=self.__doc__, help=self.__doc__)
+        subparser: argparse.ArgumentParser = parser.add_parser(
+            self.name, description=self.__doc__, help=self.__doc__
+        )
         add = subparser.add_argument
         add("--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)")
-        add("--data", type=Path, help="folder with train/ and test/ (default: wsd/ in ELMO_TASKS_DATA)")
-        add("--wordnet", type=Path, help="folder with index.sense of WordNet 3.0, for lemmas without training data")
+        add(
+            "--data",
+            type=Path,
+            help="folder with train/ and test/ (default: wsd/ in ELMO_TASKS_DATA)",
+        )
+        add(
+            "--wordnet",
+            type=Path,
+            help="folder with index.sense of WordNet 3.0, for lemmas without training data",
+        )
         add("--output-file", type=Path, help="write all numbers as JSON")
         add_device(subparser)
         subparser.set_defaults(func=_run)
@@ -43,10 +55,15 @@ def _run(arguments: argparse.Namespace) -> None:
     senses = WordSenses(Elmo.from_pretrained(bilm, device=arguments.device), training, first_senses)
     sets = [senses.answer(corpus) for corpus in WsdCorpus.find(data / "test")]
     scores = scores_of(sets)
-    table = [{"F1": name, **{group: 100 * score["f1"] for group, score in row.items()}} for name, row in scores.items()]
+    table = [
+        {"F1": name, **{group: 100 * score["f1"] for group, score in row.items()}}
+        for name, row in scores.items()
+    ]
     print(tabulate(table, headers="keys", floatfmt=".1f"))
     unanswered = sum(answered.n_unanswered for answered in sets)
-    print(f"{len(senses.senses):,} senses of {senses.n_instances:,} instances; {unanswered:,} without an answer")
+    print(
+        f"{len(senses.senses):,} senses of {senses.n_instances:,} instances; {unanswered:,} without an answer"
+    )
     if arguments.output_file is not None:
         numbers = {
             "bilm": Path(bilm).resolve().name,
@@ -57,6 +74,9 @@ def _run(arguments: argparse.Namespace) -> None:
             "senses": len(senses.senses),
             "first_senses": _MOST_FREQUENT if first_senses is None else "WordNet",
             "scores": scores,
-            "sets": {a.name: {"lemma_not_in_training": a.n_unseen, "unanswered": a.n_unanswered} for a in sets},
+            "sets": {
+                a.name: {"lemma_not_in_training": a.n_unseen, "unanswered": a.n_unanswered}
+                for a in sets
+            },
         }
         write_json(arguments.output_file, numbers)

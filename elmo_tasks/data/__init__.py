@@ -11,7 +11,11 @@ from elmo_tasks.data.dataset_readers.sst_reader import SstReader
 from elmo_tasks.data.lm_data_loader import LmDataLoader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, LmVocabulary
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
-from elmo_tasks.data.token_indexers import ElmoTokenIndexer, TransformerIndexer, WordCharactersIndexer
+from elmo_tasks.data.token_indexers import (
+    ElmoTokenIndexer,
+    TransformerIndexer,
+    WordCharactersIndexer,
+)
 
 __all__ = ["LM_NAMESPACE", "CorefReader", "ElmoTokenIndexer", "LmDataLoader", "LmReader", "LmText"]
 __all__ += ["LmVocabulary", "NerReader", "PosReader", "SnliReader", "SpacyBlankTokenizer"]

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.tags import spans_to_bioul
+from elmo_tasks.files.lines import is_cell, located, numbered_lines, text_of_file
 from elmo_tasks.text import located_sentences
 from elmo_tasks.text.formats import format_of
-from elmo_tasks.text.lines import is_cell, located, numbered_lines, text_of_file
+from elmo_tasks.text.tags import spans_to_bioul
 
 __all__ = ["LabelOptions", "LabelledText", "labelled_texts", "tagged_sentences"]
 

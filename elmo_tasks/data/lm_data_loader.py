@@ -9,7 +9,7 @@ import torch
 from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, warn_of_unknown
 from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
@@ -20,21 +20,23 @@ __all__ = ["LmDataLoader", "batch_tensors"]
 @DataLoader.register("elmo_lm")
 class LmDataLoader(DataLoader):
     """
-    Batches sentences of about the same length, with a limit on tokens. It streams the text, which may be
-    larger than memory, and creates arrays per batch instead of an `Instance` per sentence.
+    Batches sentences of about the same length, with a limit on tokens. It streams the text, which
+    may be larger than memory, and creates arrays per batch instead of an `Instance` per sentence.
 
-    Each `iter()` is the next epoch. Its order depends only on `seed` and the epoch number, not on global random
-    generators, so `allennlp train --recover`, which skips completed batches, resumes with exactly the remaining ones.
+    Each `iter()` is the next epoch. Its order depends only on `seed` and the epoch number, not on
+    global random generators, so `allennlp train --recover`, which skips completed batches, resumes
+    with exactly the remaining ones.
 
-    In distributed training, consecutive batches form groups with one batch for each process; an incomplete
-    last group is skipped.
+    In distributed training, consecutive batches form groups with one batch for each process; an
+    incomplete last group is skipped.
 
     # Parameters
 
     data_path : `str`
         A file, a folder or a pattern, see `LmText`.
     max_tokens_per_batch : `int`
-        The two boundaries of each sentence count, padding does not. A longer sentence is a batch by itself.
+        The two boundaries of each sentence count, padding does not. A longer sentence is a batch by
+        itself.
     buffer_sentences : `int`
         How many sentences are held in memory and shuffled together.
     shuffle : `bool`
@@ -94,8 +96,8 @@ class LmDataLoader(DataLoader):
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """
-        The batches for all processes. A sentence is one string, with spaces between words, which takes an
-        eighth of the memory of a list of words.
+        The batches for all processes. A sentence is one string, with spaces between words, which
+        takes an eighth of the memory of a list of words.
         """
         sentences = iter(self._text)
         for index in count():
@@ -108,18 +110,25 @@ class LmDataLoader(DataLoader):
             order = generator.permutation(len(buffer)) if self._shuffle else np.arange(len(buffer))
             order = order[np.argsort(lengths[order], kind="stable")]
             batches = _cut(lengths[order], self._max_tokens)
-            for batch in generator.permutation(len(batches)) if self._shuffle else range(len(batches)):
+            for batch in (
+                generator.permutation(len(batches)) if self._shuffle else range(len(batches))
+            ):
                 yield [buffer[sentence] for sentence in order[batches[batch]]]
 
 
 def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
-    """Batches of consecutive sentences with at most `max_tokens` words and boundaries, from their `lengths`."""
+    """
+    Batches of consecutive sentences with at most `max_tokens` words and boundaries, from their
+    `lengths`.
+    """
     # Shape: (n_sentences + 1,)
     n_tokens_before = np.concatenate([[0], np.cumsum(lengths + 2)])
     batches = []
     first = 0
     while first < len(lengths):
-        within = np.searchsorted(n_tokens_before, n_tokens_before[first] + max_tokens, side="right") - 1
+        within = (
+            np.searchsorted(n_tokens_before, n_tokens_before[first] + max_tokens, side="right") - 1
+        )
         last = max(int(within), first + 1)
         batches.append(slice(first, last))
         first = last
@@ -128,8 +137,9 @@ def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
 
 def batch_tensors(sentences: Sequence[str], vocabulary: Mapping[str, int]) -> dict[str, Any]:
     """
-    `words`, the sentences as `NumberedWords`, and `word_ids`, of shape `(batch_size, timesteps)`, -1 where there is no
-    word, from sentences with a space between words. Both are on the CPU: the model copies less to a GPU.
+    `words`, the sentences as `NumberedWords`, and `word_ids`, of shape `(batch_size, timesteps)`,
+    -1 where there is no word, from sentences with a space between words. Both are on the CPU: the
+    model copies less to a GPU.
     """
     words = BYTES.numbered([sentence.split(" ") for sentence in sentences])
     unknown_id = vocabulary[UNKNOWN_WORD]

@@ -28,8 +28,8 @@ NO_WORD_ID = -1
 @Vocabulary.register("elmo_lm_from_file", constructor="from_word_list")
 class LmVocabulary(Vocabulary):
     """
-    A vocabulary with the words of a language model in its namespace "lm", numbered as in bilm-tf: from 0,
-    including `<S>`, `</S>` and `<UNK>`, and without AllenNLP's padding and unknown tokens.
+    A vocabulary with the words of a language model in its namespace "lm", numbered as in bilm-tf:
+    from 0, including `<S>`, `</S>` and `<UNK>`, and without AllenNLP's padding and unknown tokens.
     """
 
     @classmethod
@@ -37,12 +37,13 @@ class LmVocabulary(Vocabulary):
         cls, instances: Iterable[Instance], min_count: int = 1, max_words: Optional[int] = None
     ) -> "LmVocabulary":
         """
-        `<S>`, `</S>`, `<UNK>`, then the words of a text from the most frequent to the rarest, because the sampled
-        softmax takes the number of a word as its rank (section 3.1). Equally frequent words are in alphabetical order.
-        Words with fewer than `min_count` occurrences are dropped; `max_words` counts the three special words, too.
+        `<S>`, `</S>`, `<UNK>`, then the words of a text from the most frequent to the rarest,
+        because the sampled softmax takes the number of a word as its rank (section 3.1). Equally
+        frequent words are in alphabetical order. Words with fewer than `min_count` occurrences are
+        dropped; `max_words` counts the three special words, too.
 
-        The instances come from an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']` selects
-        the training text.
+        The instances come from an `LmReader`. In a config, `datasets_for_vocab_creation: ['train']`
+        selects the training text.
         """
         counts: Counter[str] = Counter()
         for instance in Tqdm.tqdm(instances, desc="counting words", unit=" sentences"):
@@ -50,12 +51,17 @@ class LmVocabulary(Vocabulary):
             counts.update(instance["words"].metadata)
         words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
         if len(words) <= 3:
-            raise ConfigurationError(f"expected words that occur {min_count} times, got none of {len(counts)}")
+            raise ConfigurationError(
+                f"expected words that occur {min_count} times, got none of {len(counts)}"
+            )
         return cls._from_words(words)
 
     @classmethod
     def from_word_list(cls, path: str) -> "LmVocabulary":
-        """The words of a file with one word per line, see `elmo_tasks.bilm.softmax.word_list.WordList`."""
+        """
+        The words of a file with one word per line, see
+        `elmo_tasks.bilm.softmax.word_list.WordList`.
+        """
         return cls._from_words(WordList.from_file(cached_path(path)).words)
 
     @classmethod

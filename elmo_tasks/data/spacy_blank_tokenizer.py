@@ -9,7 +9,10 @@ __all__ = ["SpacyBlankTokenizer"]
 
 @Tokenizer.register("spacy_blank")
 class SpacyBlankTokenizer(Tokenizer):
-    """Splits text by spaCy's rules for a language, given by its code. spaCy's trained models use the same rules."""
+    """
+    Splits text by spaCy's rules for a language, given by its code. spaCy's trained models use the
+    same rules.
+    """
 
     def __init__(self, language: str = "en") -> None:
         self._language = language

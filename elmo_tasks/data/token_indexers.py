@@ -10,7 +10,7 @@ from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers import TokenCharactersIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
-from elmo_tasks.bilm.characters import MAX_CHARACTERS_PER_TOKEN, rows_of, word_to_character_ids
+from elmo_tasks.bilm.character_ids import MAX_CHARACTERS_PER_TOKEN, rows_of, word_to_character_ids
 from elmo_tasks.bilm.many_langs import BOUNDARIES, word_to_code_points
 
 __all__ = ["ElmoTokenIndexer", "TransformerIndexer", "WordCharactersIndexer"]
@@ -19,22 +19,29 @@ __all__ = ["ElmoTokenIndexer", "TransformerIndexer", "WordCharactersIndexer"]
 @TokenIndexer.register("elmo")
 class ElmoTokenIndexer(TokenIndexer):
     """
-    Produces the same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are computed once,
-    and all its occurrences share one array.
+    Produces the same ids as AllenNLP's `elmo_characters`, but faster: the ids of a word are
+    computed once, and all its occurrences share one array.
 
     # Parameters
 
     unicode_characters : `int`, optional
-        For a biLM with its own dictionaries, such as ELMoForManyLangs: the `max_characters_per_token` of its
-        options. The ids are then Unicode code points. `None`: bytes, for every other biLM.
+        For a biLM with its own dictionaries, such as ELMoForManyLangs: the
+        `max_characters_per_token` of its options. The ids are then Unicode code points. `None`:
+        bytes, for every other biLM.
     """
 
-    def __init__(self, unicode_characters: Optional[int] = None, token_min_padding_length: int = 0) -> None:
+    def __init__(
+        self, unicode_characters: Optional[int] = None, token_min_padding_length: int = 0
+    ) -> None:
         super().__init__(token_min_padding_length)
         self._width = unicode_characters or MAX_CHARACTERS_PER_TOKEN
         # The readers already refuse the boundaries of other biLMs.
         self._boundaries = BOUNDARIES if unicode_characters else ()
-        self._row_of = partial(word_to_code_points, width=self._width) if unicode_characters else word_to_character_ids
+        self._row_of = (
+            partial(word_to_code_points, width=self._width)
+            if unicode_characters
+            else word_to_character_ids
+        )
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         """Does nothing: the ids do not depend on a vocabulary."""
@@ -49,7 +56,10 @@ class ElmoTokenIndexer(TokenIndexer):
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
-        """`character_ids`, of shape `(timesteps, 50)` or `(timesteps, unicode_characters)`; zero in the padding."""
+        """
+        `character_ids`, of shape `(timesteps, 50)` or `(timesteps, unicode_characters)`; zero in
+        the padding.
+        """
         rows = tokens["character_ids"]
         # Shape: (timesteps, width)
         padded = np.zeros((padding_lengths["character_ids"], self._width), dtype=np.int64)
@@ -61,7 +71,9 @@ class ElmoTokenIndexer(TokenIndexer):
 
 @TokenIndexer.register("elmo_token_characters")
 class WordCharactersIndexer(TokenCharactersIndexer):
-    """Like AllenNLP's `characters`, but the ids of a word are computed once for all its occurrences."""
+    """
+    Like AllenNLP's `characters`, but the ids of a word are computed once for all its occurrences.
+    """
 
     def __init__(self, min_padding_length: int, **kwargs: Any) -> None:
         super().__init__(min_padding_length=min_padding_length, **kwargs)
@@ -76,7 +88,9 @@ class WordCharactersIndexer(TokenCharactersIndexer):
             self._ids = vocabulary, ids
         for token in tokens:
             if token.text not in ids:
-                (ids[token.text],) = super().tokens_to_indices([token], vocabulary)["token_characters"]
+                (ids[token.text],) = super().tokens_to_indices([token], vocabulary)[
+                    "token_characters"
+                ]
         return {"token_characters": [ids[token.text] for token in tokens]}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,9 +101,10 @@ class WordCharactersIndexer(TokenCharactersIndexer):
 @TokenIndexer.register("elmo_transformer")
 class TransformerIndexer(TokenIndexer):
     """
-    Splits the words of a sentence into the pieces of a transformer, and the pieces into segments. It produces what the
-    tokenizer gives to its model (`input_ids`, `attention_mask`, ...), padded with zeros, and `word_numbers`, the number
-    of the word that a piece belongs to: from 1, and 0 for special pieces. Each has shape `(n_segments, n_pieces)`.
+    Splits the words of a sentence into the pieces of a transformer, and the pieces into segments.
+    It produces what the tokenizer gives to its model (`input_ids`, `attention_mask`, ...), padded
+    with zeros, and `word_numbers`, the number of the word that a piece belongs to: from 1, and 0
+    for special pieces. Each has shape `(n_segments, n_pieces)`.
 
     # Parameters
 
@@ -98,11 +113,15 @@ class TransformerIndexer(TokenIndexer):
     max_length : `int`
         The largest number of pieces per segment, with the special ones.
     tokenizer_kwargs : `Dict[str, Any]`, optional
-        Of `AutoTokenizer.from_pretrained`: RoBERTa's needs `{"add_prefix_space": true}` to split words.
+        Of `AutoTokenizer.from_pretrained`: RoBERTa's needs `{"add_prefix_space": true}` to split
+        words.
     """
 
     def __init__(
-        self, model_name: str, max_length: int = 512, tokenizer_kwargs: Optional[dict[str, Any]] = None
+        self,
+        model_name: str,
+        max_length: int = 512,
+        tokenizer_kwargs: Optional[dict[str, Any]] = None,
     ) -> None:
         super().__init__()
         self._checkpoint = {"model_name": model_name, **(tokenizer_kwargs or {})}
@@ -131,7 +150,11 @@ class TransformerIndexer(TokenIndexer):
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> dict[str, int]:
         segments = indexed_tokens["input_ids"]
-        return {"segments": len(segments), "pieces": max(map(len, segments)), "words": len(indexed_tokens["mask"])}
+        return {
+            "segments": len(segments),
+            "pieces": max(map(len, segments)),
+            "words": len(indexed_tokens["mask"]),
+        }
 
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]

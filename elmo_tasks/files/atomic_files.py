@@ -1,4 +1,7 @@
-"""Files and folders that are complete or missing after a crash, and locks, which end with their process."""
+"""
+Files and folders that are complete or missing after a crash, and locks, which end with their
+process.
+"""
 
 import os
 import re
@@ -20,16 +23,17 @@ _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
-    A temporary path next to `path`, to write to. At the end of the block, the file is synced to disk and replaces
-    `path`, or the target of a link; after an error it is removed. A device or a pipe such as `/dev/stdout` is written
-    to directly.
+    A temporary path next to `path`, to write to. At the end of the block, the file is synced to
+    disk and replaces `path`, or the target of a link; after an error it is removed. A device or a
+    pipe such as `/dev/stdout` is written to directly.
     """
     path = Path(path)
     if _is_device(path):
         yield path
         return
     target = path.resolve()
-    # Keeps the suffix, because h5py and others depend on it; a longer name could exceed the file system's limit.
+    # Keeps the suffix, because h5py and others depend on it; a longer name could exceed the file
+    # system's limit.
     temporary = target.with_name(f"_tmp-{uuid4().hex[:12]}-{path.name[-50:]}")
     try:
         yield temporary
@@ -42,17 +46,23 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes the temporary files that killed processes have left in a folder, which nobody else writes to now."""
+    """
+    Removes the temporary files that killed processes have left in a folder, which nobody else
+    writes to now.
+    """
     for file in folder.iterdir():
         if _TEMPORARY.fullmatch(file.name) and file.is_file():
             file.unlink()
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike[str], replaceable: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(
+    path: str | os.PathLike[str], replaceable: Collection[str] = ()
+) -> Iterator[Path]:
     """
-    Like `atomic_file`, for a folder, which is locked until the end of the block; its parents are created. An existing
-    folder is replaced as a whole if it contains only files with the names (or patterns) in `replaceable`.
+    Like `atomic_file`, for a folder, which is locked until the end of the block; its parents are
+    created. An existing folder is replaced as a whole if it contains only files with the names (or
+    patterns) in `replaceable`.
     """
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +88,8 @@ def replace_folder(folder: Path, path: Path, replaceable: Collection[str] = ()) 
     if not path.exists():
         os.replace(folder, path)
     else:
-        # A folder that is not empty cannot be replaced in one step, so it is missing for an instant.
+        # A folder that is not empty cannot be replaced in one step, so it is missing for an
+        # instant.
         old = _beside(path, "old")
         os.replace(path, old)
         try:
@@ -91,7 +102,10 @@ def replace_folder(folder: Path, path: Path, replaceable: Collection[str] = ()) 
 
 
 def restore_folder(path: Path) -> None:
-    """Puts back a locked folder that a killed process has moved away, and removes what it has left beside it."""
+    """
+    Puts back a locked folder that a killed process has moved away, and removes what it has left
+    beside it.
+    """
     for kind in ("old", "tmp"):
         for left in path.parent.glob(f"_{kind}-{'[0-9a-f]' * 12}-*"):
             if left.is_dir() and left.name[18:] == path.name:
@@ -106,18 +120,23 @@ def _beside(path: Path, kind: str) -> Path:
 
 
 def check_replaceable(path: Path, patterns: Collection[str]) -> None:
-    """Raises a `FileExistsError` if a folder contains files whose names match none of the patterns."""
+    """
+    Raises a `FileExistsError` if a folder contains files whose names match none of the patterns.
+    """
     names = os.listdir(path) if path.exists() else []
     others = set(names).difference(*(matching(names, pattern) for pattern in patterns))
     if others:
-        raise FileExistsError(f"expected a new or empty folder, but it contains other files ({min(others)}): {path}")
+        raise FileExistsError(
+            f"expected a new or empty folder, but it contains other files ({min(others)}): {path}"
+        )
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
     """
-    Locks a path, where a file or folder may exist, until the end of the block or of the process; others get a
-    `BlockingIOError`. Yields whether the file system has locks, which some network file systems have not.
+    Locks a path, where a file or folder may exist, until the end of the block or of the process;
+    others get a `BlockingIOError`. Yields whether the file system has locks, which some network
+    file systems have not.
     """
     path = path.resolve()
     file = path.with_name(f"_lock-{path.name[-200:]}")
@@ -125,13 +144,16 @@ def locked(path: Path) -> Iterator[bool]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise BlockingIOError(f"another process is writing {path}: wait for it, or choose another output") from None
+        raise BlockingIOError(
+            f"another process is writing {path}: wait for it, or choose another output"
+        ) from None
     except (OSError, NotImplementedError):
         pass
     try:
         yield lock.is_locked
     finally:
-        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes it at the release.
+        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes
+        # it at the release.
         if lock.is_locked:
             with suppress(OSError):
                 file.unlink()
@@ -139,8 +161,13 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
-    """Raises a `ValueError` if the output would replace one of the inputs, even under a different path."""
-    if output.is_file() and any(os.path.isfile(each) and os.path.samefile(each, output) for each in inputs):
+    """
+    Raises a `ValueError` if the output would replace one of the inputs, even under a different
+    path.
+    """
+    if output.is_file() and any(
+        os.path.isfile(each) and os.path.samefile(each, output) for each in inputs
+    ):
         raise ValueError(f"the output would replace an input: {output}")
 
 
@@ -170,12 +197,18 @@ def _largest_file() -> int | None:
 
 def _is_device(path: Path) -> bool:
     # If stdout is redirected to a file, /dev/stdout is a link to that file.
-    return path.exists() and not path.is_dir() and (not path.is_file() or path.absolute().parent == Path("/dev"))
+    return (
+        path.exists()
+        and not path.is_dir()
+        and (not path.is_file() or path.absolute().parent == Path("/dev"))
+    )
 
 
 def _sync(path: Path) -> None:
     """Waits until a file, or the names in a folder, are on the disk."""
-    if os.name == "nt" and path.is_dir():  # Windows opens files only, and syncs those that are open for writing.
+    if (
+        os.name == "nt" and path.is_dir()
+    ):  # Windows opens files only, and syncs those that are open for writing.
         return
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:

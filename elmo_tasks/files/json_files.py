@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.atomic_files import atomic_file
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.files.lines import numbered_lines
 
 __all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
 
 
 def read_json(path: str | os.PathLike[str], decode: Callable[[str], Any] = json.loads) -> Any:
-    """The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names the file."""
+    """
+    The content of a JSON file, which may be compressed as in `numbered_lines`; a `ValueError` names
+    the file.
+    """
     text = "\n".join(line for _, line in numbered_lines(path))
     try:
         return decode(text)
@@ -25,7 +28,10 @@ def read_json(path: str | os.PathLike[str], decode: Callable[[str], Any] = json.
 def json_lines(
     path: str | os.PathLike[str], decode: Callable[[str], Any] = json.loads
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects in a file with one JSON object per line, each with its line number. Blank lines are ignored."""
+    """
+    The objects in a file with one JSON object per line, each with its line number. Blank lines are
+    ignored.
+    """
     for number, line in numbered_lines(path):
         if line.strip():
             try:
@@ -33,7 +39,9 @@ def json_lines(
             except (ValueError, RecursionError):
                 content = None
             if not isinstance(content, dict):
-                raise ValueError(f"expected a JSON object in each line, got {line[:60]!r}: {path}, line {number}")
+                raise ValueError(
+                    f"expected a JSON object in each line, got {line[:60]!r}: {path}, line {number}"
+                )
             yield number, content
 
 
@@ -49,7 +57,10 @@ def text_digest(text: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file in hexadecimal digits. A pipe is an error: its content could not be read again."""
+    """
+    The SHA-256 of a file in hexadecimal digits. A pipe is an error: its content could not be read
+    again.
+    """
     if path.is_fifo():
         raise ValueError(f"expected a file, which is read several times, got a pipe: {path}")
     with open(path, "rb") as file:

@@ -19,9 +19,9 @@ from itertools import chain, count, dropwhile, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.extras import needs
+from elmo_tasks.files.extras import needs
 from elmo_tasks.files.json_files import json_lines, read_json
-from elmo_tasks.text.lines import located, numbered_lines
+from elmo_tasks.files.lines import located, numbered_lines
 
 __all__ = ["REPEATED", "TABLES", "Row", "TableOptions", "plain_json", "write_csv", "write_xlsx"]
 

@@ -12,9 +12,9 @@ __all__ = ["Perplexity"]
 @Metric.register("elmo_perplexity")
 class Perplexity(Metric):
     """
-    `exp` of the mean negative log-likelihood of a prediction, for each direction, and the mean of the two,
-    which is what the paper and bilm-tf report (section 3.4). In distributed training, it covers all
-    processes. `unknown_id` is the number for all words that are not in the vocabulary.
+    `exp` of the mean negative log-likelihood of a prediction, for each direction, and the mean of
+    the two, which is what the paper and bilm-tf report (section 3.4). In distributed training, it
+    covers all processes. `unknown_id` is the number for all words that are not in the vocabulary.
     """
 
     def __init__(self, unknown_id: int) -> None:
@@ -31,9 +31,10 @@ class Perplexity(Metric):
 
     def __call__(self, losses: torch.Tensor, n_predictions: int, word_ids: torch.Tensor) -> None:
         """
-        `losses`, of shape `(2,)`, is the negative log-likelihood of all predictions of a batch, forward and
-        backward, in nats; `n_predictions` is their number in each direction: one per word, and one for the
-        end of each sentence. `word_ids` has shape `(batch_size, timesteps)`, with -1 where there is no word.
+        `losses`, of shape `(2,)`, is the negative log-likelihood of all predictions of a batch,
+        forward and backward, in nats; `n_predictions` is their number in each direction: one per
+        word, and one for the end of each sentence. `word_ids` has shape `(batch_size, timesteps)`,
+        with -1 where there is no word.
         """
         if self._since is None:
             # The first batch is not timed, because its start is unknown.
@@ -47,14 +48,16 @@ class Perplexity(Metric):
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
         """
-        `forward_perplexity`, `backward_perplexity`, `perplexity`, `unknown_share` (of the words), and
-        `tokens_per_second` since the last reset. All are 0 before the first batch.
+        `forward_perplexity`, `backward_perplexity`, `perplexity`, `unknown_share` (of the words),
+        and `tokens_per_second` since the last reset. All are 0 before the first batch.
         """
         seconds = 0.0 if self._since is None else time.monotonic() - self._since
         # Even without a batch, because a sum over processes waits for each of them.
         n_timed = dist_reduce_sum(self._n_timed)
         n_predictions = dist_reduce_sum(self._n_predictions)
-        losses = torch.tensor([dist_reduce_sum(float(loss)) for loss in self._losses], dtype=torch.float64)
+        losses = torch.tensor(
+            [dist_reduce_sum(float(loss)) for loss in self._losses], dtype=torch.float64
+        )
         n_words, n_unknown = dist_reduce_sum(self._n_words), dist_reduce_sum(self._n_unknown)
         if reset:
             self.reset()

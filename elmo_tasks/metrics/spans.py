@@ -1,6 +1,6 @@
 """
-The scores of CoNLL's shared tasks on named entities and on semantic roles, tested against ports of their scripts, and
-of parts of speech, for each label.
+The scores of CoNLL's shared tasks on named entities and on semantic roles, tested against ports of
+their scripts, and of parts of speech, for each label.
 """
 
 import logging
@@ -13,7 +13,7 @@ import torch
 from allennlp.common.util import is_distributed
 from allennlp.training.metrics import Metric
 
-from elmo_tasks.tags import tags_to_spans
+from elmo_tasks.text.tags import tags_to_spans
 
 __all__ = ["SpanF1", "SrlF1", "TagF1"]
 
@@ -27,8 +27,9 @@ _MOST = 20
 
 class _SpanCounts(Metric):
     """
-    Counts which label each span has in the gold data and in the prediction. A span is right if its words and its label
-    are: one with a wrong boundary counts as missed, and as found where nothing is.
+    Counts which label each span has in the gold data and in the prediction. A span is right if its
+    words and its label are: one with a wrong boundary counts as missed, and as found where nothing
+    is.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,10 @@ class _SpanCounts(Metric):
         self._counts = Counter[Any]()
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
-        """Counts sentences, each with its predicted and its gold tags in any scheme that `tags_to_spans` reads."""
+        """
+        Counts sentences, each with its predicted and its gold tags in any scheme that
+        `tags_to_spans` reads.
+        """
         counts = Counter[Any]()
         for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
             found, wanted = self._spans(predicted_tags), self._spans(gold_tags)
@@ -102,14 +106,23 @@ class _SpanCounts(Metric):
 
     def mistakes(self) -> str:
         """A table of the gold labels and what they are taken for; `-` where there is no span."""
-        wrong = sorted((-count, wanted, found) for wanted, found, count in self._pairs() if wanted != found)
-        rows = [("gold", "predicted", "times"), *((wanted, found, str(-n)) for n, wanted, found in wrong[:_MOST])]
+        wrong = sorted(
+            (-count, wanted, found) for wanted, found, count in self._pairs() if wanted != found
+        )
+        rows = [
+            ("gold", "predicted", "times"),
+            *((wanted, found, str(-n)) for n, wanted, found in wrong[:_MOST]),
+        ]
         width = max(map(len, chain.from_iterable(rows)))
-        return "\n".join("  ".join((cell or "-").ljust(width) for cell in row).rstrip() for row in rows)
+        return "\n".join(
+            "  ".join((cell or "-").ljust(width) for cell in row).rstrip() for row in rows
+        )
 
 
 def _of_all_workers(counts: Counter[Any]) -> Counter[Any]:
-    """In distributed training, the sum over all workers, each of which counts a part of the batch."""
+    """
+    In distributed training, the sum over all workers, each of which counts a part of the batch.
+    """
     if not is_distributed():
         return counts
     of_workers: list[Any] = [None] * torch.distributed.get_world_size()
@@ -125,8 +138,8 @@ def _share(count: float, total: int) -> float:
 class SpanF1(_SpanCounts):
     """
     Precision, recall and F1 of whole entities (type, first and last word all right), as in CoNLL's
-    `conlleval`. AllenNLP's `SpanBasedF1Measure` does not support distributed training, rejects ill-formed tag
-    sequences, and merges types that begin with `C-`, which is for semantic roles.
+    `conlleval`. AllenNLP's `SpanBasedF1Measure` does not support distributed training, rejects
+    ill-formed tag sequences, and merges types that begin with `C-`, which is for semantic roles.
     """
 
     def _overall(self) -> dict[str, float]:
@@ -138,8 +151,8 @@ class SpanF1(_SpanCounts):
 @Metric.register("elmo_srl_f1")
 class SrlF1(_SpanCounts):
     """
-    Precision, recall and F1 of the arguments of predicates, by the rules of CoNLL-2005's `srl-eval.pl`, as in
-    the paper:
+    Precision, recall and F1 of the arguments of predicates, by the rules of CoNLL-2005's
+    `srl-eval.pl`, as in the paper:
 
     * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right if its label and
       all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
@@ -147,8 +160,8 @@ class SrlF1(_SpanCounts):
     * The predicate, `V` and its continuations, is given and does not count.
     * A proposition, a predicate with its arguments, is perfect if all arguments are found, and no others.
 
-    AllenNLP's `SpanBasedF1Measure` counts all words from the first to the last part of an argument, and its
-    `SrlEvalScorer` needs Perl; neither supports distributed training.
+    AllenNLP's `SpanBasedF1Measure` counts all words from the first to the last part of an argument,
+    and its `SrlEvalScorer` needs Perl; neither supports distributed training.
     """
 
     def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
@@ -166,7 +179,9 @@ class SrlF1(_SpanCounts):
     def _overall(self) -> dict[str, float]:
         """`perfect` is the share of perfect propositions."""
         perfect = _share(self._counts[_PERFECT], self._counts[_SENTENCES])
-        return dict(zip(("precision", "recall", "f1", "perfect"), (*self._scores(), perfect), strict=True))
+        return dict(
+            zip(("precision", "recall", "f1", "perfect"), (*self._scores(), perfect), strict=True)
+        )
 
 
 class TagF1(_SpanCounts):

@@ -10,9 +10,9 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
-from elmo_tasks.bilm.precision import precision_of_training
+from elmo_tasks.bilm.character_ids import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
 from elmo_tasks.bilm.packing import on_device
+from elmo_tasks.bilm.precision import precision_of_training
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -27,12 +27,14 @@ logger = logging.getLogger(__name__)
 @Model.register("elmo_bilm")
 class BilmLanguageModel(Model):
     """
-    A biLM trained on the joint log-likelihood of both directions (section 3.1 of the paper), which share the character
-    encoder and the softmax. Every sentence starts from the zero state. `allennlp elmo-export` writes the public format.
+    A biLM trained on the joint log-likelihood of both directions (section 3.1 of the paper), which
+    share the character encoder and the softmax. Every sentence starts from the zero state.
+    `allennlp elmo-export` writes the public format.
 
-    Evaluation always uses the whole vocabulary. Its metrics are `forward_perplexity`, `backward_perplexity`, their mean
-    `perplexity`, and `unknown_share`, the share of words that are not in the vocabulary and count as one word. In
-    training with a sampled softmax, the metric is called `sampled_perplexity`, because it is not comparable.
+    Evaluation always uses the whole vocabulary. Its metrics are `forward_perplexity`,
+    `backward_perplexity`, their mean `perplexity`, and `unknown_share`, the share of words that are
+    not in the vocabulary and count as one word. In training with a sampled softmax, the metric is
+    called `sampled_perplexity`, because it is not comparable.
 
     # Parameters
 
@@ -41,8 +43,8 @@ class BilmLanguageModel(Model):
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`.
     softmax : `Literal["sampled", "full"]`
-        Whether the softmax is trained on `n_samples` words or on all words: see `LmSoftmax`. If the vocabulary has no
-        more than `n_samples` words, all are used.
+        Whether the softmax is trained on `n_samples` words or on all words: see `LmSoftmax`. If the
+        vocabulary has no more than `n_samples` words, all are used.
     dropout : `float`
         Applied to the input of each LSTM and to the output of the highest.
     pretrained_file : `str`, optional
@@ -50,7 +52,8 @@ class BilmLanguageModel(Model):
     pretrained_softmax : `bool`
         Whether to read the softmax over the vocabulary's words from that file too, if it has one.
     precision : `Literal["float32", "bf16", "auto"]`
-        See `elmo_tasks.bilm.Bilm`. `"auto"` is bf16 on a CPU or GPU with instructions for it, where it is faster.
+        See `elmo_tasks.bilm.Bilm`. `"auto"` is bf16 on a CPU or GPU with instructions for it, where
+        it is faster.
     """
 
     def __init__(
@@ -78,7 +81,9 @@ class BilmLanguageModel(Model):
                 precision = precision_of_training(device, shape.projection_dim >= 256)
                 logger.info("training in %s", precision)
             if shape.dictionaries is not None:
-                raise ValueError("expected one that can be trained, got one with dictionaries (ELMoForManyLangs)")
+                raise ValueError(
+                    "expected one that can be trained, got one with dictionaries (ELMoForManyLangs)"
+                )
             self.bilm = Bilm(shape, precision=precision)
             is_sampled = softmax == "sampled" and len(words) > n_samples
             dim = self.bilm.options.projection_dim
@@ -89,7 +94,9 @@ class BilmLanguageModel(Model):
                 if pretrained_softmax:
                     state = read_softmax(weight_file, self.bilm.options)
                     if state is None:
-                        logger.warning("%s has no softmax: it starts from random weights", weight_file)
+                        logger.warning(
+                            "%s has no softmax: it starts from random weights", weight_file
+                        )
                     else:
                         self.softmax.load_state_dict(state)
         except (ValueError, OSError) as error:
@@ -98,8 +105,9 @@ class BilmLanguageModel(Model):
 
     def forward(self, words: NumberedWords, word_ids: torch.Tensor) -> dict[str, Any]:
         """
-        From the words of a batch and their numbers in the vocabulary, of shape `(batch_size, timesteps)`, -1 where
-        there is no word, to the `loss`, in nats per prediction, and the biLM's `contexts`.
+        From the words of a batch and their numbers in the vocabulary, of shape
+        `(batch_size, timesteps)`, -1 where there is no word, to the `loss`, in nats per prediction,
+        and the biLM's `contexts`.
         """
         contexts = self.bilm.contexts(words, dropout=self._dropout if self.training else 0.0)
         numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
@@ -107,13 +115,16 @@ class BilmLanguageModel(Model):
         # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
         hidden, targets = contexts.hidden, numbers[contexts.targets]
         if self.training:
-            # Both directions together, with the same negatives, so the part of each in the loss is unknown.
+            # Both directions together, with the same negatives, so the part of each in the loss is
+            # unknown.
             loss = self.softmax(hidden.flatten(0, 1), targets.flatten())
             losses = loss.detach().expand(2) / 2
             loss = loss / targets.numel()
         else:
             # Shape: (2, n_predictions)
-            likelihood = torch.stack([self.softmax.log_likelihood(*pair) for pair in zip(hidden, targets, strict=True)])
+            likelihood = torch.stack(
+                [self.softmax.log_likelihood(*pair) for pair in zip(hidden, targets, strict=True)]
+            )
             losses, loss = -likelihood.sum(1), -likelihood.mean()
         self._perplexity(losses, targets.size(1), word_ids)
         return {"loss": loss, "contexts": contexts}
@@ -122,7 +133,9 @@ class BilmLanguageModel(Model):
         """The words of the softmax, in its order."""
         numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
         # AllenNLP reads `@@NEWLINE@@` in a vocabulary file as a line break, which no word contains.
-        return WordList(numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers)))
+        return WordList(
+            numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers))
+        )
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """See the class. In training also `tokens_per_second`."""

@@ -1,4 +1,7 @@
-"""What the task models share: ELMo at the input and at the output of an encoder (section 3.3 of the paper)."""
+"""
+What the task models share: ELMo at the input and at the output of an encoder (section 3.3 of the
+paper).
+"""
 
 import logging
 from types import SimpleNamespace
@@ -21,7 +24,8 @@ __all__ += ["softmax_over_words", "warn_of_unknown_words", "weights_of", "withou
 
 logger = logging.getLogger(__name__)
 
-# The smallest share of the words of a training, as they occur, that word vectors of its language have.
+# The smallest share of the words of a training, as they occur, that word vectors of its language
+# have.
 _MIN_KNOWN = 0.2
 _WITHOUT_VECTORS = (
     '{"vocabulary.pretrained_files": null, "model.text_field_embedder.token_embedders.tokens.pretrained_file": null, '
@@ -31,16 +35,18 @@ _WITHOUT_VECTORS = (
 
 class ElmoModel(Model):
     """
-    A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the two places
-    mix the layers with their own weights and share one biLM, which runs once per batch. `forward`
-    takes and ignores other fields, such as the `dataset` that the reader "interleaving" adds.
+    A model with ELMo at the input of an encoder, at its output, or at both. The embedders at the
+    two places mix the layers with their own weights and share one biLM, which runs once per batch.
+    `forward` takes and ignores other fields, such as the `dataset` that the reader "interleaving"
+    adds.
 
     # Parameters
 
     bilm : `ContextualModel`, optional
         The biLM, or a transformer instead, that all `elmo` embedders share.
     initializer : `InitializerApplicator`, optional
-        Applied after all parts are created. Frozen weights keep their values, even with the type "pretrained".
+        Applied after all parts are created. Frozen weights keep their values, even with the type
+        "pretrained".
     """
 
     def __init__(
@@ -58,33 +64,50 @@ class ElmoModel(Model):
         shared = {} if bilm is None else {"bilm": bilm}
         self.text_field_embedder = text_field_embedder.construct(**shared)
         warn_of_unknown_words(vocab, self.text_field_embedder)
-        self.output_embedder = None if output_embedder is None else output_embedder.construct(**shared)
+        self.output_embedder = (
+            None if output_embedder is None else output_embedder.construct(**shared)
+        )
         self._initializer = initializer
 
     def width_with_elmo(self, width: int) -> int:
         """The last dimension of `with_elmo(hidden, tokens)`, for a `hidden` of `width`."""
-        return width + (0 if self.output_embedder is None else self.output_embedder.get_output_dim())
+        return width + (
+            0 if self.output_embedder is None else self.output_embedder.get_output_dim()
+        )
 
     def with_elmo(
-        self, hidden: torch.Tensor, tokens: TextFieldTensors, rows: torch.Tensor | slice = slice(None)
+        self,
+        hidden: torch.Tensor,
+        tokens: TextFieldTensors,
+        rows: torch.Tensor | slice = slice(None),
     ) -> torch.Tensor:
         """
-        The output of an encoder, concatenated with ELMo if configured: shape `(batch_size, timesteps, width)`. `rows`
-        are the rows of `tokens`, if not the same as the rows of `hidden`; see `without_repetitions`.
+        The output of an encoder, concatenated with ELMo if configured: shape
+        `(batch_size, timesteps, width)`. `rows` are the rows of `tokens`, if not the same as the
+        rows of `hidden`; see `without_repetitions`.
         """
-        return hidden if self.output_embedder is None else torch.cat([hidden, self.output_embedder(tokens)[rows]], -1)
+        return (
+            hidden
+            if self.output_embedder is None
+            else torch.cat([hidden, self.output_embedder(tokens)[rows]], -1)
+        )
 
     def initialize(self) -> None:
-        """Applies the config's initializers to trainable weights; a subclass calls it at the end of its constructor."""
+        """
+        Applies the config's initializers to trainable weights; a subclass calls it at the end of
+        its constructor.
+        """
         if self._initializer is not None:
-            trained = [(name, weight) for name, weight in self.named_parameters() if weight.requires_grad]
+            trained = [
+                (name, weight) for name, weight in self.named_parameters() if weight.requires_grad
+            ]
             self._initializer(SimpleNamespace(named_parameters=lambda: trained))
 
 
 def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
     """
-    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`, then the
-    texts of `other`. Every dimension but the first has the larger size of the two.
+    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`,
+    then the texts of `other`. Every dimension but the first has the larger size of the two.
     """
     return {
         indexer: {name: _joined(tensor, other[indexer][name]) for name, tensor in tensors.items()}
@@ -102,19 +125,28 @@ def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
 
 
 def without_repetitions(tokens: TextFieldTensors) -> tuple[TextFieldTensors, torch.Tensor]:
-    """The texts of a batch without those that repeat the text before, and the row in them of each text of the batch."""
+    """
+    The texts of a batch without those that repeat the text before, and the row in them of each text
+    of the batch.
+    """
     # Shape: (batch_size, n_ids)
-    ids = torch.cat([tensor.flatten(1) for tensors in tokens.values() for tensor in tensors.values()], 1)
+    ids = torch.cat(
+        [tensor.flatten(1) for tensors in tokens.values() for tensor in tensors.values()], 1
+    )
     # Shape: (batch_size,)
     is_new = torch.nn.functional.pad((ids[1:] != ids[:-1]).any(1), (1, 0), value=True)
     distinct = {
-        indexer: {name: tensor[is_new] for name, tensor in tensors.items()} for indexer, tensors in tokens.items()
+        indexer: {name: tensor[is_new] for name, tensor in tensors.items()}
+        for indexer, tensors in tokens.items()
     }
     return distinct, is_new.cumsum(0) - 1
 
 
 def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> None:
-    """At the start of a training, a warning if word vectors lack most words, as in a different language."""
+    """
+    At the start of a training, a warning if word vectors lack most words, as in a different
+    language.
+    """
     # How often each word occurs in the data; an archive's vocabulary has no counts.
     counts = (getattr(vocab, "_retained_counter", None) or {}).get("tokens", {})
     files = {each._pretrained_file for each in embedder.modules() if isinstance(each, Embedding)}
@@ -126,9 +158,7 @@ def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> Non
                 if n_known >= _MIN_KNOWN * n_words:
                     break
             else:
-                message = (
-                    "%s has vectors for %d of %d words of the data; for a different language, train without: -o '%s'"
-                )
+                message = "%s has vectors for %d of %d words of the data; for a different language, train without: -o '%s'"
                 logger.warning(message, path, n_known, n_words, _WITHOUT_VECTORS)
 
 
@@ -163,7 +193,9 @@ def ids_of_words(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
 
 
 def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
-    """The `label` and the `probabilities` of each text, from logits of shape `(batch_size, n_labels)`."""
+    """
+    The `label` and the `probabilities` of each text, from logits of shape `(batch_size, n_labels)`.
+    """
     rows = logits.softmax(-1).tolist()
     return {
         "label": [labels[index] for index in logits.argmax(-1).tolist()],
@@ -172,6 +204,10 @@ def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
 
 
 def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape `(batch_size, timesteps)`."""
-    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose their weights.
+    """
+    Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape
+    `(batch_size, timesteps)`.
+    """
+    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose
+    # their weights.
     return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask
 from elmo_tasks.metrics import SpanF1
 from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, weights_of
 from elmo_tasks.modules.decoding import best_tags, crf_scores, tag_probabilities
-from elmo_tasks.tags import tags_to_spans
+from elmo_tasks.text.tags import tags_to_spans
 
 __all__ = ["NerTagger"]
 
@@ -21,11 +21,12 @@ __all__ = ["NerTagger"]
 @Model.register("elmo_ner")
 class NerTagger(ElmoModel):
     """
-    Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the embedded words,
-    each with variational dropout on its input, a linear layer and a CRF over BIOUL tags. ELMo is concatenated
-    with the words, with the output of the highest biLSTM, or with both. The `encoders` are in order from the
-    lowest to the highest; the paper has two. `verbose_metrics` adds the scores of each label to an evaluation.
-    With `label_weights`, see `weights_of`, the loss is that of Lannoy et al. (2012).
+    Named entities as in the paper (section A.7, after Peters et al. 2017): biLSTMs over the
+    embedded words, each with variational dropout on its input, a linear layer and a CRF over BIOUL
+    tags. ELMo is concatenated with the words, with the output of the highest biLSTM, or with both.
+    The `encoders` are in order from the lowest to the highest; the paper has two. `verbose_metrics`
+    adds the scores of each label to an evaluation. With `label_weights`, see `weights_of`, the loss
+    is that of Lannoy et al. (2012).
     """
 
     def __init__(
@@ -65,9 +66,10 @@ class NerTagger(ElmoModel):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """
-        `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence. The output
-        has `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the best sequence of each
-        sentence; the `words`, if there is metadata; and the `loss` per sentence, if there are tags.
+        `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` of each sentence.
+        The output has `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`; `tag_ids`, the
+        best sequence of each sentence; the `words`, if there is metadata; and the `loss` per
+        sentence, if there are tags.
         """
         return self.decide(self.scores(tokens, metadata), tags)
 
@@ -104,8 +106,9 @@ class NerTagger(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `words`; `tags` in the BIOUL scheme; `spans`, each with its `label`, `start` and `end` (the first and the last
-        word), `text`, and `score`, its probability under the CRF; and `probability`, of all tags of the sentence.
+        `words`; `tags` in the BIOUL scheme; `spans`, each with its `label`, `start` and `end` (the
+        first and the last word), `text`, and `score`, its probability under the CRF; and
+        `probability`, of all tags of the sentence.
         """
         logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
         tags = names_of(self._tags, tag_ids)
@@ -117,7 +120,13 @@ class NerTagger(ElmoModel):
             "tags": tags,
             "spans": [
                 [
-                    {"label": label, "start": start, "end": end, "text": " ".join(words[start : end + 1]), "score": p}
+                    {
+                        "label": label,
+                        "start": start,
+                        "end": end,
+                        "text": " ".join(words[start : end + 1]),
+                        "score": p,
+                    }
                     for (label, start, end), p in zip(spans, of_spans, strict=True)
                 ]
                 for words, spans, of_spans in zip(output_dict["words"], found, scores, strict=True)

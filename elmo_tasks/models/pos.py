@@ -24,10 +24,10 @@ __all__ = ["PosClassifier"]
 @Model.register("elmo_pos")
 class PosClassifier(SimpleTagger):
     """
-    A linear classifier of the words on top of an encoder; the paper's Table 6 (section 5.3) uses a layer of the biLM
-    instead of an encoder. It is AllenNLP's `SimpleTagger`, without its two rows of numbers per word in a prediction,
-    and with the scores of each tag in an evaluation (`verbose_metrics`). `label_weights`: see
-    `weights_of`.
+    A linear classifier of the words on top of an encoder; the paper's Table 6 (section 5.3) uses a
+    layer of the biLM instead of an encoder. It is AllenNLP's `SimpleTagger`, without its two rows
+    of numbers per word in a prediction, and with the scores of each tag in an evaluation
+    (`verbose_metrics`). `label_weights`: see `weights_of`.
     """
 
     def __init__(
@@ -39,7 +39,9 @@ class PosClassifier(SimpleTagger):
         label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(vocab, text_field_embedder, encoder, verbose_metrics=verbose_metrics, **kwargs)
+        super().__init__(
+            vocab, text_field_embedder, encoder, verbose_metrics=verbose_metrics, **kwargs
+        )
         self._tags = labels_of(vocab)
         self._label_weights: torch.Tensor | None
         weights = weights_of(self._tags, label_weights)
@@ -86,7 +88,10 @@ class PosClassifier(SimpleTagger):
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """`words`, their `tags`, and the `probabilities` of the tags."""
         readable = super().make_output_human_readable(output_dict)
-        words, probabilities = readable["words"], readable["class_probabilities"].max(-1).values.tolist()
+        words, probabilities = (
+            readable["words"],
+            readable["class_probabilities"].max(-1).values.tolist(),
+        )
         # AllenNLP also tags padding.
         return {"words": words} | {
             name: [row[: len(sentence)] for row, sentence in zip(rows, words, strict=True)]

@@ -25,27 +25,31 @@ from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]
 
-# The largest number of weights that a prediction shows: for each word of a sentence, one per word of the other.
+# The largest number of weights that a prediction shows: for each word of a sentence, one per word
+# of the other.
 _MAX_SHOWN = 2**20
 
 
 @Model.register("elmo_snli")
 class Esim(ElmoModel):
     """
-    ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each word attends
-    to the words of the other sentence, a second encoder reads the result, and a feedforward network decides
-    from the maximum and the mean over the words. ELMo is concatenated with the words, with the output of the
-    first encoder, before the attention, or with both. The two sentences of all pairs form one batch.
+    ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each
+    word attends to the words of the other sentence, a second encoder reads the result, and a
+    feedforward network decides from the maximum and the mean over the words. ELMo is concatenated
+    with the words, with the output of the first encoder, before the attention, or with both. The
+    two sentences of all pairs form one batch.
 
     # Parameters
 
     projection_feedforward : `FeedForward`
-        From four times the width of the encoder's output, including ELMo, to the second encoder's input.
+        From four times the width of the encoder's output, including ELMo, to the second encoder's
+        input.
     output_feedforward : `FeedForward`
-        From four times the width of the second encoder to the input of the last layer, which is linear.
+        From four times the width of the second encoder to the input of the last layer, which is
+        linear.
     dropout : `float`
-        Applied to the input of each encoder, with the same units at all words of a sentence; and to the input
-        of the last two fully connected layers.
+        Applied to the input of each encoder, with the same units at all words of a sentence; and to
+        the input of the last two fully connected layers.
     attention_dropout : `float`
         Applied to the output of the attention; the paper uses 0.5 with ELMo.
     label_weights : `Dict[str, float]`, optional
@@ -70,7 +74,9 @@ class Esim(ElmoModel):
         self.inference_encoder = inference_encoder
         self.output_feedforward = output_feedforward
         self._labels = labels_of(vocab)
-        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
+        self.label_projection = torch.nn.Linear(
+            output_feedforward.get_output_dim(), len(self._labels)
+        )
         self.variational_dropout = InputVariationalDropout(dropout)
         self.dropout = torch.nn.Dropout(dropout)
         self.attention_dropout = Dropout(attention_dropout)
@@ -90,10 +96,11 @@ class Esim(ElmoModel):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """
-        `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and `hypothesis_tokens` of each
-        pair. The output has `logits`, of shape `(batch_size, n_labels)`; `encoded_premise` and
-        `encoded_hypothesis`, the words before the attention, of shape `(batch_size, timesteps, encoder_dim)`;
-        the `metadata`; and the `loss`, if there are labels.
+        `label` has shape `(batch_size,)`; `metadata` has the `premise_tokens` and
+        `hypothesis_tokens` of each pair. The output has `logits`, of shape
+        `(batch_size, n_labels)`; `encoded_premise` and `encoded_hypothesis`, the words before the
+        attention, of shape `(batch_size, timesteps, encoder_dim)`; the `metadata`; and the `loss`,
+        if there are labels.
         """
         return self.decide(self.scores(premise, hypothesis, metadata), label)
 
@@ -105,7 +112,8 @@ class Esim(ElmoModel):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """The output without the loss."""
-        # Until the pooling, the batch has twice as many rows as pairs: first all premises, then all hypotheses.
+        # Until the pooling, the batch has twice as many rows as pairs: first all premises, then all
+        # hypotheses.
         tokens = concat_texts(premise, hypothesis)
         # Shape: (2 * batch_size, timesteps)
         mask = get_text_field_mask(tokens)
@@ -113,10 +121,12 @@ class Esim(ElmoModel):
         encoded = self.encoder(self.variational_dropout(self.text_field_embedder(tokens)), mask)
         encoded = self.with_elmo(encoded, tokens)
 
-        # Each word attends to the words of the other sentence. Shape: (2 * batch_size, timesteps, encoder_dim)
+        # Each word attends to the words of the other sentence. Shape: (2 * batch_size, timesteps,
+        # encoder_dim)
         attended = in_blocks(
             lambda words, _: (
-                softmax_over_words(words @ _other(encoded).transpose(1, 2), _other(mask)) @ _other(encoded)
+                softmax_over_words(words @ _other(encoded).transpose(1, 2), _other(mask))
+                @ _other(encoded)
             ),
             encoded,
         )
@@ -129,7 +139,9 @@ class Esim(ElmoModel):
         inferred = self.inference_encoder(self.variational_dropout(projected), mask)
 
         has_word = mask.unsqueeze(-1)
-        pooled = torch.cat([masked_mean(inferred, has_word, 1), masked_max(inferred, has_word, 1)], -1)
+        pooled = torch.cat(
+            [masked_mean(inferred, has_word, 1), masked_max(inferred, has_word, 1)], -1
+        )
         # Shape: (batch_size, 4 * inference_dim)
         pairs = torch.cat(pooled.chunk(2), -1)
         logits = self.label_projection(self.dropout(self.output_feedforward(self.dropout(pairs))))
@@ -153,15 +165,20 @@ class Esim(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `label`; the `probabilities` of all labels; `premise_tokens` and `hypothesis_tokens`; and `attention`:
-        for the premise and for the hypothesis, one row per word with its weights for the words of the other
-        sentence, or `None` for a pair of long texts.
+        `label`; the `probabilities` of all labels; `premise_tokens` and `hypothesis_tokens`; and
+        `attention`: for the premise and for the hypothesis, one row per word with its weights for
+        the words of the other sentence, or `None` for a pair of long texts.
         """
         readable = readable_labels(output_dict["logits"], self._labels)
         for name in ("premise_tokens", "hypothesis_tokens"):
             readable[name] = [pair[name] for pair in output_dict["metadata"]]
-        sizes = [(len(pair["premise_tokens"]), len(pair["hypothesis_tokens"])) for pair in output_dict["metadata"]]
-        both = zip(output_dict["encoded_premise"], output_dict["encoded_hypothesis"], sizes, strict=True)
+        sizes = [
+            (len(pair["premise_tokens"]), len(pair["hypothesis_tokens"]))
+            for pair in output_dict["metadata"]
+        ]
+        both = zip(
+            output_dict["encoded_premise"], output_dict["encoded_hypothesis"], sizes, strict=True
+        )
         readable["attention"] = [_attention(one[:m], other[:n]) for one, other, (m, n) in both]
         return readable
 
@@ -175,8 +192,13 @@ class Esim(ElmoModel):
     default_predictor = "elmo_snli"
 
 
-def _attention(premise: torch.Tensor, hypothesis: torch.Tensor) -> dict[str, list[list[float]]] | None:
-    """How much each word (row) attends to each word of the other sentence, of two sentences without padding."""
+def _attention(
+    premise: torch.Tensor, hypothesis: torch.Tensor
+) -> dict[str, list[list[float]]] | None:
+    """
+    How much each word (row) attends to each word of the other sentence, of two sentences without
+    padding.
+    """
     if len(premise) * len(hypothesis) > _MAX_SHOWN:
         return None
     scores = premise @ hypothesis.t()
@@ -184,5 +206,8 @@ def _attention(premise: torch.Tensor, hypothesis: torch.Tensor) -> dict[str, lis
 
 
 def _other(sentences: torch.Tensor) -> torch.Tensor:
-    """The hypothesis of each premise, and the premise of each hypothesis: shape `(2 * batch_size, ...)`."""
+    """
+    The hypothesis of each premise, and the premise of each hypothesis: shape
+    `(2 * batch_size, ...)`.
+    """
     return sentences.roll(len(sentences) // 2, 0)

@@ -1,4 +1,7 @@
-"""The model for questions and answers, with its attention (Clark and Gardner 2017) and its most probable answer."""
+"""
+The model for questions and answers, with its attention (Clark and Gardner 2017) and its most
+probable answer.
+"""
 
 from typing import Any
 
@@ -20,20 +23,23 @@ __all__ = ["BidafAttention", "ResidualAttention", "SquadModel", "best_span"]
 @Model.register("elmo_squad")
 class SquadModel(ElmoModel):
     """
-    Answers questions with spans of a paragraph, as in the paper (section A.4, a simplification of Clark and
-    Gardner 2017): one biGRU over question and paragraph, BiDAF's attention between them, a linear layer with
-    ReLU, residual self-attention of the paragraph, and a biGRU and a linear layer each for the first and the
-    last word of the answer. ELMo is concatenated with the words, with the output of the first biGRU, or with
-    both; question and paragraph share the two mixes and go through the biLM and the first biGRU as one batch.
+    Answers questions with spans of a paragraph, as in the paper (section A.4, a simplification of
+    Clark and Gardner 2017): one biGRU over question and paragraph, BiDAF's attention between them,
+    a linear layer with ReLU, residual self-attention of the paragraph, and a biGRU and a linear
+    layer each for the first and the last word of the answer. ELMo is concatenated with the words,
+    with the output of the first biGRU, or with both; question and paragraph share the two mixes and
+    go through the biLM and the first biGRU as one batch.
 
     # Parameters
 
     self_encoder : `Seq2SeqEncoder`
-        The encoder of the residual self-attention; its input is as wide as the linear layer below it.
+        The encoder of the residual self-attention; its input is as wide as the linear layer below
+        it.
     end_encoder : `Seq2SeqEncoder`
         Reads the output of the self-attention and of the `start_encoder`.
     dropout : `float`
-        Applied to the input of each encoder and each linear layer, with the same units at all words of a text.
+        Applied to the input of each encoder and each linear layer, with the same units at all words
+        of a text.
     max_span_tokens : `int`
         The length of the longest predicted answer; training also accepts longer ones.
     """
@@ -74,12 +80,13 @@ class SquadModel(ElmoModel):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """
-        Each text has at least one word. `span_start` and `span_end`, the first and the last word of the
-        answers, have shape `(batch_size, 1)`; answers in `metadata`, as `SquadReader` makes it, are scored.
-        The output has `start_log_probs` and `end_log_probs`, of shape `(batch_size, n_passage)`; `best_span`,
-        the first and the last word of the answer, of shape `(batch_size, 2)`, and `score`, its probability;
-        with metadata, `metadata` and the answers as `best_span_str`; and the `loss` per question, the sum of
-        the cross entropies of the first and the last word, if these are given.
+        Each text has at least one word. `span_start` and `span_end`, the first and the last word of
+        the answers, have shape `(batch_size, 1)`; answers in `metadata`, as `SquadReader` makes it,
+        are scored. The output has `start_log_probs` and `end_log_probs`, of shape
+        `(batch_size, n_passage)`; `best_span`, the first and the last word of the answer, of shape
+        `(batch_size, 2)`, and `score`, its probability; with metadata, `metadata` and the answers
+        as `best_span_str`; and the `loss` per question, the sum of the cross entropies of the first
+        and the last word, if these are given.
         """
         output = self.scores(question, passage, metadata)
         return self.decide(output, span_start, span_end)
@@ -131,15 +138,22 @@ class SquadModel(ElmoModel):
     def _hidden(
         self, question: TextFieldTensors, passage: TextFieldTensors, passage_mask: torch.Tensor
     ) -> torch.Tensor:
-        """The words of the paragraph, after attention to the question: shape `(batch_size, n_passage, hidden_dim)`."""
+        """
+        The words of the paragraph, after attention to the question: shape
+        `(batch_size, n_passage, hidden_dim)`.
+        """
         tokens, question_mask = concat_texts(question, passage), get_text_field_mask(question)
         # Questions first. Shape: (2 * batch_size, timesteps, dim)
         embedded = self.dropout(self.text_field_embedder(tokens))
-        encoded = self.with_elmo(self.contextual_encoder(embedded, get_text_field_mask(tokens)), tokens)
+        encoded = self.with_elmo(
+            self.contextual_encoder(embedded, get_text_field_mask(tokens)), tokens
+        )
         questions, passages = encoded.chunk(2)
         (_, n_question), (_, n_passage) = question_mask.shape, passage_mask.shape
         # Shape: (batch_size, n_passage, 4 * dim)
-        attended = self.attention(passages[:, :n_passage], passage_mask, questions[:, :n_question], question_mask)
+        attended = self.attention(
+            passages[:, :n_passage], passage_mask, questions[:, :n_question], question_mask
+        )
         # Shape: (batch_size, n_passage, hidden_dim)
         hidden = self.attention_projection(self.dropout(attended)).relu()
         return self.self_attention(hidden, passage_mask)
@@ -151,13 +165,17 @@ class SquadModel(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `id` of the question, or an empty string; `best_span_str`, the answer; `best_span`, its first and last
-        token; `score`, its probability; `question_tokens` and `passage_tokens`.
+        `id` of the question, or an empty string; `best_span_str`, the answer; `best_span`, its
+        first and last token; `score`, its probability; `question_tokens` and `passage_tokens`.
         """
         rows, answers = output_dict["metadata"], ("best_span_str", "best_span", "score")
         texts = {key: [row[key] for row in rows] for key in ("question_tokens", "passage_tokens")}
         # AllenNLP would write `None` as the text "None".
-        return {"id": [row["id"] or "" for row in rows], **texts, **{key: output_dict[key] for key in answers}}
+        return {
+            "id": [row["id"] or "" for row in rows],
+            **texts,
+            **{key: output_dict[key] for key in answers},
+        }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`em` and `f1`, from 0 to 1."""
@@ -174,8 +192,9 @@ def _text(metadata: dict[str, Any], first: int, last: int) -> str:
 
 class BidafAttention(torch.nn.Module):
     """
-    The bidirectional attention of BiDAF (Seo et al. 2017), as in Clark and Gardner (2017). With the similarity
-    `s_ij = w . [x_i; q_j; x_i * q_j] + b` between word `i` of the context and word `j` of the question:
+    The bidirectional attention of BiDAF (Seo et al. 2017), as in Clark and Gardner (2017). With the
+    similarity `s_ij = w . [x_i; q_j; x_i * q_j] + b` between word `i` of the context and word `j`
+    of the question:
 
         a_i = sum_j softmax_j(s_ij) q_j                context to question
         c   = sum_i softmax_i(max_j s_ij) x_i          question to context
@@ -187,17 +206,22 @@ class BidafAttention(torch.nn.Module):
         self.similarity = LinearMatrixAttention(dim, dim, combination="x,y,x*y")
 
     def forward(
-        self, context: torch.Tensor, context_mask: torch.Tensor, question: torch.Tensor, question_mask: torch.Tensor
+        self,
+        context: torch.Tensor,
+        context_mask: torch.Tensor,
+        question: torch.Tensor,
+        question_mask: torch.Tensor,
     ) -> torch.Tensor:
         """
-        From shapes `(batch_size, n_context, dim)` and `(batch_size, n_question, dim)`, each with its mask and with at
-        least one word in each row, to `(batch_size, n_context, 4 * dim)`.
+        From shapes `(batch_size, n_context, dim)` and `(batch_size, n_question, dim)`, each with
+        its mask and with at least one word in each row, to `(batch_size, n_context, 4 * dim)`.
         """
         # Shape: (batch_size, n_context, n_question)
         scores = _masked(self.similarity(context, question), question_mask[:, None])
         # Shape: (batch_size, n_context, dim)
         attended = scores.softmax(-1) @ question
-        # The highest score of each word of the context with any word of the question. Shape: (batch_size, n_context)
+        # The highest score of each word of the context with any word of the question. Shape:
+        # (batch_size, n_context)
         highest = _masked(scores.max(-1).values, context_mask)
         # Shape: (batch_size, 1, dim)
         of_context = highest.softmax(-1)[:, None] @ context
@@ -206,14 +230,15 @@ class BidafAttention(torch.nn.Module):
 
 class ResidualAttention(torch.nn.Module):
     """
-    The residual self-attention of Clark and Gardner (2017). With the encoder's output `h` and the similarity
-    `s_ij = w . [h_i; h_j; h_i * h_j] + b`, minus infinity where `i = j`:
+    The residual self-attention of Clark and Gardner (2017). With the encoder's output `h` and the
+    similarity `s_ij = w . [h_i; h_j; h_i * h_j] + b`, minus infinity where `i = j`:
 
         a_i = sum_j softmax_j(s_ij) h_j
         y_i = x_i + ReLU(W [h_i; a_i; h_i * a_i] + b)
 
-    The encoder, a biGRU in the paper, computes `h` from `x`. It and the linear layer have variational dropout on their
-    inputs. document-qa adds a constant to the sum of the softmax, which is in neither paper and not used here.
+    The encoder, a biGRU in the paper, computes `h` from `x`. It and the linear layer have
+    variational dropout on their inputs. document-qa adds a constant to the sum of the softmax,
+    which is in neither paper and not used here.
     """
 
     def __init__(self, encoder: Seq2SeqEncoder, dropout: float) -> None:
@@ -236,23 +261,29 @@ class ResidualAttention(torch.nn.Module):
             scores = _masked(self.similarity(words, hidden), mask[:, None] & ~itself)
             return scores.softmax(-1) @ hidden
 
-        # A text of one word has no other word to attend to. Shape: (batch_size, timesteps, encoder_dim)
+        # A text of one word has no other word to attend to. Shape: (batch_size, timesteps,
+        # encoder_dim)
         attended = in_blocks(attend, hidden) * (mask.sum(-1) > 1)[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
         return text + self.projection(self.dropout(together)).relu()
 
 
-def best_span(start: torch.Tensor, end: torch.Tensor, max_length: int) -> tuple[torch.Tensor, torch.Tensor]:
+def best_span(
+    start: torch.Tensor, end: torch.Tensor, max_length: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """
-    The span of at most `max_length` words with the largest sum of the log-probabilities of its bounds.
+    The span of at most `max_length` words with the largest sum of the log-probabilities of its
+    bounds.
 
-    From the log-probabilities that the answer begins or ends at a word, of shape `(batch_size, timesteps)` and very low
-    at padding, to the first and the last word, of shape `(batch_size, 2)`, and their log-probability.
+    From the log-probabilities that the answer begins or ends at a word, of shape
+    `(batch_size, timesteps)` and very low at padding, to the first and the last word, of shape
+    `(batch_size, 2)`, and their log-probability.
     """
     # No span ends after the last word.
     padded = torch.nn.functional.pad(end, (0, max_length - 1), value=-torch.inf)
-    # The spans that start at each word, by length minus 1. Shape: (batch_size, timesteps, max_length)
+    # The spans that start at each word, by length minus 1. Shape: (batch_size, timesteps,
+    # max_length)
     scores = start[:, :, None] + padded.unfold(1, max_length, 1)
     # Shape: (batch_size,)
     score, index = scores.flatten(1).max(-1)

@@ -19,7 +19,7 @@ from elmo_tasks.models.elmo_model import (
     without_repetitions,
 )
 from elmo_tasks.modules.decoding import best_tags, bio_scores
-from elmo_tasks.tags import tags_to_spans
+from elmo_tasks.text.tags import tags_to_spans
 
 __all__ = ["SemanticRoleLabeler"]
 
@@ -27,11 +27,12 @@ __all__ = ["SemanticRoleLabeler"]
 @Model.register("elmo_srl")
 class SemanticRoleLabeler(ElmoModel):
     """
-    Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each with a vector
-    that marks the predicate, go through highway LSTMs that alternate in direction, and a linear layer scores
-    the BIO tags of arguments. Each tag is trained independently; evaluation finds the best tags that BIO
-    allows. ELMo is concatenated with the words, with the output of the encoder, or with both. `verbose_metrics` adds
-    the scores of each label to an evaluation. `label_weights`: see `weights_of`.
+    Semantic roles as in the paper (section A.5, after He et al. 2017): the embedded words, each
+    with a vector that marks the predicate, go through highway LSTMs that alternate in direction,
+    and a linear layer scores the BIO tags of arguments. Each tag is trained independently;
+    evaluation finds the best tags that BIO allows. ELMo is concatenated with the words, with the
+    output of the encoder, or with both. `verbose_metrics` adds the scores of each label to an
+    evaluation. `label_weights`: see `weights_of`.
     """
 
     def __init__(
@@ -66,10 +67,11 @@ class SemanticRoleLabeler(ElmoModel):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """
-        Each row is one predicate with its sentence. `verb_indicator`, 1 at the predicate and 0 elsewhere, and `tags`
-        have shape `(batch_size, timesteps)`; `metadata` has the `words` and the `verb`. The output has `logits`, of
-        shape `(batch_size, timesteps, n_tags)`; `mask`; `words` and `verb`, if there is metadata; the `loss` per word,
-        if there are tags; and, except in training, `tag_ids`, the best tags of each sentence.
+        Each row is one predicate with its sentence. `verb_indicator`, 1 at the predicate and 0
+        elsewhere, and `tags` have shape `(batch_size, timesteps)`; `metadata` has the `words` and
+        the `verb`. The output has `logits`, of shape `(batch_size, timesteps, n_tags)`; `mask`;
+        `words` and `verb`, if there is metadata; the `loss` per word, if there are tags; and,
+        except in training, `tag_ids`, the best tags of each sentence.
         """
         return self.decide(self.scores(tokens, verb_indicator, metadata), tags)
 
@@ -83,10 +85,14 @@ class SemanticRoleLabeler(ElmoModel):
         """The output without tags and loss."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
-        # The predicates of a sentence share its embedded words, except in training, where each row has its own dropout.
+        # The predicates of a sentence share its embedded words, except in training, where each row
+        # has its own dropout.
         sentences, rows = (tokens, slice(None)) if self.training else without_repetitions(tokens)
         # Shape: (batch_size, timesteps, dim)
-        words = torch.cat([self.text_field_embedder(sentences)[rows], self.predicate_embedding(verb_indicator)], -1)
+        words = torch.cat(
+            [self.text_field_embedder(sentences)[rows], self.predicate_embedding(verb_indicator)],
+            -1,
+        )
         # Shape: (batch_size, timesteps, n_tags)
         logits = self.tag_projection(self.with_elmo(self.encoder(words, mask), sentences, rows))
         output: dict[str, Any] = {"logits": logits, "mask": mask}
@@ -115,8 +121,8 @@ class SemanticRoleLabeler(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
-        `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`, the
-        sentence with its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
+        `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`,
+        the sentence with its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
         """
         tags = names_of(self._tags, output_dict["tag_ids"])
         # Shape of each: (timesteps, n_tags)
@@ -126,12 +132,21 @@ class SemanticRoleLabeler(ElmoModel):
             "verb": output_dict["verb"],
             "tags": tags,
             "probabilities": [row[torch.arange(len(ids)), ids].tolist() for row, ids in of_tags],
-            "description": [_description(*pair) for pair in zip(output_dict["words"], tags, strict=True)],
+            "description": [
+                _description(*pair) for pair in zip(output_dict["words"], tags, strict=True)
+            ],
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """See `SrlF1`; there are none in training. The scores of each label belong to a whole evaluation."""
-        return {} if self.training else self._srl_f1.get_metric(reset, verbose=self._verbose_metrics and reset)
+        """
+        See `SrlF1`; there are none in training. The scores of each label belong to a whole
+        evaluation.
+        """
+        return (
+            {}
+            if self.training
+            else self._srl_f1.get_metric(reset, verbose=self._verbose_metrics and reset)
+        )
 
     default_predictor = "elmo_srl"
 

@@ -28,17 +28,19 @@ __all__ = ["BiattentiveClassifier"]
 @Model.register("elmo_sst")
 class BiattentiveClassifier(ElmoModel):
     """
-    The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the paper (section A.8): a
-    feedforward network and an encoder read the words, each word attends to all words of its text, a second encoder
-    integrates the result, and ReLU layers (maxout in McCann et al.) decide from four poolings of the words. ELMo is
-    concatenated with the words, with the output of the first encoder (of the second in AllenNLP's `bcn`), or with both.
+    The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the
+    paper (section A.8): a feedforward network and an encoder read the words, each word attends to
+    all words of its text, a second encoder integrates the result, and ReLU layers (maxout in McCann
+    et al.) decide from four poolings of the words. ELMo is concatenated with the words, with the
+    output of the first encoder (of the second in AllenNLP's `bcn`), or with both.
 
     # Parameters
 
     pre_encode_feedforward : `FeedForward`
         Between the words and the first encoder.
     integrator : `Seq2SeqEncoder`
-        The second encoder; its input is three times as wide as the first encoder's output, including ELMo.
+        The second encoder; its input is three times as wide as the first encoder's output,
+        including ELMo.
     output_feedforward : `FeedForward`
         From four times the width of the integrator to the input of the last layer, which is linear.
     embedding_dropout, integrator_dropout : `float`
@@ -66,7 +68,9 @@ class BiattentiveClassifier(ElmoModel):
         self.self_attention = torch.nn.Linear(integrator.get_output_dim(), 1)
         self.output_feedforward = output_feedforward
         self._labels = labels_of(vocab)
-        self.label_projection = torch.nn.Linear(output_feedforward.get_output_dim(), len(self._labels))
+        self.label_projection = torch.nn.Linear(
+            output_feedforward.get_output_dim(), len(self._labels)
+        )
         self.embedding_dropout = Dropout(embedding_dropout)
         self.integrator_dropout = torch.nn.Dropout(integrator_dropout)
         self._label_weights: torch.Tensor | None
@@ -84,8 +88,9 @@ class BiattentiveClassifier(ElmoModel):
         **kwargs: Any,
     ) -> dict[str, Any]:
         """
-        `label` has shape `(batch_size,)`; `metadata` has the `words` of each sentence. The output has `logits`, of
-        shape `(batch_size, n_labels)`; the `words`, if there is metadata; and the `loss`, if there are labels.
+        `label` has shape `(batch_size,)`; `metadata` has the `words` of each sentence. The output
+        has `logits`, of shape `(batch_size, n_labels)`; the `words`, if there is metadata; and the
+        `loss`, if there are labels.
         """
         return self.decide(self.scores(tokens, metadata), label)
 
@@ -105,12 +110,17 @@ class BiattentiveClassifier(ElmoModel):
         # The text attends to itself, so both sides of the biattention are the same.
         # Shape: (batch_size, timesteps, encoder_dim)
         attended = in_blocks(
-            lambda words, _: softmax_over_words(words @ encoded.transpose(1, 2), mask) @ encoded, encoded
+            lambda words, _: softmax_over_words(words @ encoded.transpose(1, 2), mask) @ encoded,
+            encoded,
         )
         # Shape: (batch_size, timesteps, integrator_dim)
-        integrated = self.integrator(torch.cat([encoded, encoded - attended, encoded * attended], -1), mask)
+        integrated = self.integrator(
+            torch.cat([encoded, encoded - attended, encoded * attended], -1), mask
+        )
 
-        logits = self.label_projection(self.output_feedforward(self.integrator_dropout(self._pool(integrated, mask))))
+        logits = self.label_projection(
+            self.output_feedforward(self.integrator_dropout(self._pool(integrated, mask)))
+        )
         output: dict[str, Any] = {"logits": logits}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
@@ -128,7 +138,10 @@ class BiattentiveClassifier(ElmoModel):
         return output
 
     def _pool(self, integrated: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Maximum, minimum, mean, and a weighted mean of the words: shape `(batch_size, 4 * integrator_dim)`."""
+        """
+        Maximum, minimum, mean, and a weighted mean of the words: shape
+        `(batch_size, 4 * integrator_dim)`.
+        """
         has_word = mask.unsqueeze(-1)
         # Shape: (batch_size, 1, timesteps)
         weights = softmax_over_words(self.self_attention(integrated).transpose(1, 2), mask)
@@ -142,7 +155,10 @@ class BiattentiveClassifier(ElmoModel):
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """`words`, `label`, and the `probabilities` of all labels."""
-        return {"words": output_dict["words"], **readable_labels(output_dict["logits"], self._labels)}
+        return {
+            "words": output_dict["words"],
+            **readable_labels(output_dict["logits"], self._labels),
+        }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`accuracy`; in an evaluation, also `macro_f1`, the mean F1 of the labels."""

@@ -1,6 +1,6 @@
 """Modules of the task models: ELMo and encoders."""
 
-from elmo_tasks.modules.characters import DistinctCharactersEncoder, UnpaddedCnn
+from elmo_tasks.modules.character_embedder import DistinctCharactersEncoder, UnpaddedCnn
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 from elmo_tasks.modules.contextual.pretrained_transformer import PretrainedTransformer

@@ -10,11 +10,14 @@ __all__ = ["in_blocks"]
 MAX_PAIRS = 2**22
 
 
-def in_blocks(attend: Callable[[torch.Tensor, int], torch.Tensor], words: torch.Tensor) -> torch.Tensor:
+def in_blocks(
+    attend: Callable[[torch.Tensor, int], torch.Tensor], words: torch.Tensor
+) -> torch.Tensor:
     """
-    `attend(words, 0)`, for words of shape `(batch_size, timesteps, dim)` that attend to as many words. Without
-    gradients, long texts are computed in blocks: `attend` gets some of the timesteps and the number of the first, so
-    memory is linear in the length of the text. A backward pass would need all weights of the attention anyway.
+    `attend(words, 0)`, for words of shape `(batch_size, timesteps, dim)` that attend to as many
+    words. Without gradients, long texts are computed in blocks: `attend` gets some of the timesteps
+    and the number of the first, so memory is linear in the length of the text. A backward pass
+    would need all weights of the attention anyway.
     """
     batch_size, timesteps = words.shape[:2]
     size = max(1, MAX_PAIRS // max(1, batch_size * timesteps))

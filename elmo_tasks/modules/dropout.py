@@ -7,8 +7,8 @@ __all__ = ["Dropout"]
 
 class Dropout(torch.nn.Dropout):
     """
-    torch's dropout in less time on a CPU, where torch draws 64 random bits for each element. Here, four elements share
-    them, so the probability is a multiple of 2^-16.
+    torch's dropout in less time on a CPU, where torch draws 64 random bits for each element. Here,
+    four elements share them, so the probability is a multiple of 2^-16.
     """
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -18,5 +18,7 @@ class Dropout(torch.nn.Dropout):
         draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
         # Shape: as the input
-        scales = torch.ge(levels, n_dropped - 2**15, out=torch.empty_like(input, requires_grad=False))
+        scales = torch.ge(
+            levels, n_dropped - 2**15, out=torch.empty_like(input, requires_grad=False)
+        )
         return input * scales.mul_(2**16 / (2**16 - n_dropped))

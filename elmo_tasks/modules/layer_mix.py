@@ -13,19 +13,21 @@ __all__ = ["LayerMix"]
 
 class LayerMix(nn.Module):
     """
-    The paper's scalar mix, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. Initially, `w` is 0 and `gamma` is
-    1, which gives the plain average of the layers.
+    The paper's scalar mix, Eq. (1): `gamma * sum_j s_j h_j` with `s = softmax(w)`. Initially, `w`
+    is 0 and `gamma` is 1, which gives the plain average of the layers.
 
-    The L2 penalty of section 3.3, `lambda * sum_j w_j^2`, is a regularizer of the model for the regex `layer_weights$`.
+    The L2 penalty of section 3.3, `lambda * sum_j w_j^2`, is a regularizer of the model for the
+    regex `layer_weights$`.
 
     # Parameters
 
     layers : `Union[Literal["mix", "top"], int]`
-        `"mix"` mixes all layers, `"top"` uses only the highest layer, and a number only that layer (0 is the
-        context-insensitive one). A single layer is still scaled by `gamma`.
+        `"mix"` mixes all layers, `"top"` uses only the highest layer, and a number only that layer
+        (0 is the context-insensitive one). A single layer is still scaled by `gamma`.
     layer_norm : `Literal["token", "batch"]`, optional
-        How each layer is normalised before the mix (section 3.2 of the paper). `"token"`: each word's vector has mean 0
-        and variance 1. `"batch"`: one mean and one variance over all vectors of the batch, as in bilm-tf and AllenNLP.
+        How each layer is normalised before the mix (section 3.2 of the paper). `"token"`: each
+        word's vector has mean 0 and variance 1. `"batch"`: one mean and one variance over all
+        vectors of the batch, as in bilm-tf and AllenNLP.
     """
 
     def __init__(
@@ -39,15 +41,17 @@ class LayerMix(nn.Module):
         self.n_layers = n_layers
         self.layer_norm = layer_norm
         numbers = range(n_layers)
-        self.indices = list(numbers) if layers == "mix" else [numbers[-1 if layers == "top" else layers]]
+        self.indices = (
+            list(numbers) if layers == "mix" else [numbers[-1 if layers == "top" else layers]]
+        )
         self.gamma = nn.Parameter(torch.ones(()))
         n_mixed = len(self.indices)
         self.layer_weights = nn.Parameter(torch.zeros(n_mixed)) if n_mixed > 1 else None
 
     def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
         """
-        From `n_layers` tensors of shape `(batch_size, timesteps, dim)` and the mask of the words to the same shape,
-        zero where there is no word.
+        From `n_layers` tensors of shape `(batch_size, timesteps, dim)` and the mask of the words to
+        the same shape, zero where there is no word.
         """
         chosen = [self._normalized(layers[index], mask) for index in self.indices]
         if self.layer_weights is None:

@@ -18,9 +18,9 @@ __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 @TokenEmbedder.register("elmo")
 class ElmoTokenEmbedder(TokenEmbedder):
     """
-    ELMo (Peters et al. 2018): mixes the layers of a frozen biLM with its own weights (section 3.2, Eq. 1) and then
-    applies dropout (section 3.3). A model with ELMo at several places has one embedder per place, and the embedders
-    share one `bilm`.
+    ELMo (Peters et al. 2018): mixes the layers of a frozen biLM with its own weights (section 3.2,
+    Eq. 1) and then applies dropout (section 3.3). A model with ELMo at several places has one
+    embedder per place, and the embedders share one `bilm`.
 
     # Parameters
 
@@ -42,7 +42,9 @@ class ElmoTokenEmbedder(TokenEmbedder):
     ) -> None:
         super().__init__()
         if bilm is not None and of_bilm:
-            raise ConfigurationError(f"expected no options of a biLM next to 'bilm', got {sorted(of_bilm)}")
+            raise ConfigurationError(
+                f"expected no options of a biLM next to 'bilm', got {sorted(of_bilm)}"
+            )
         self.bilm = bilm or ContextualBilm(**of_bilm)
         self.mix = LayerMix(self.bilm.num_layers, layers=layers, layer_norm=layer_norm)
         self._dropout = Dropout(dropout)
@@ -52,8 +54,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
 
     def forward(self, character_ids: torch.Tensor) -> torch.Tensor:
         """
-        From shape `(batch_size, timesteps, 50)`, made by the token indexer `elmo` or `elmo_characters`, to
-        `(batch_size, timesteps, output_dim)`, zero where there is no word.
+        From shape `(batch_size, timesteps, 50)`, made by the token indexer `elmo` or
+        `elmo_characters`, to `(batch_size, timesteps, output_dim)`, zero where there is no word.
         """
         return self.vectors_of(self.bilm(character_ids))
 
@@ -68,7 +70,13 @@ class TransformerTokenEmbedder(ElmoTokenEmbedder):
     """`ElmoTokenEmbedder` over a transformer."""
 
     def forward(  # type: ignore[override]
-        self, input_ids: torch.Tensor, word_numbers: torch.Tensor, mask: torch.Tensor, **inputs: torch.Tensor
+        self,
+        input_ids: torch.Tensor,
+        word_numbers: torch.Tensor,
+        mask: torch.Tensor,
+        **inputs: torch.Tensor,
     ) -> torch.Tensor:
-        """Takes the tensors of `TransformerIndexer`; the result is as in `ElmoTokenEmbedder.forward`."""
+        """
+        Takes the tensors of `TransformerIndexer`; the result is as in `ElmoTokenEmbedder.forward`.
+        """
         return self.vectors_of(self.bilm(input_ids, word_numbers, mask, **inputs))

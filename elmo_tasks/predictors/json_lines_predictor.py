@@ -25,10 +25,12 @@ from elmo_tasks.vectors.elmo import Precision
 __all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "at_once"]
 
 BATCH_WORDS = 8192
-"""Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes."""
+"""
+Words per batch, including padding. A batch of 32 with a line of 3,000 words would take gigabytes.
+"""
 
-# Parts of texts, and characters, that are predicted together. The memory for shared layers has room for this many at
-# the original size. 256 parts would be 5% faster with the small biLM.
+# Parts of texts, and characters, that are predicted together. The memory for shared layers has room
+# for this many at the original size. 256 parts would be 5% faster with the small biLM.
 _PARTS_AT_ONCE = 128
 _CHARACTERS_AT_ONCE = 40_000
 
@@ -39,21 +41,25 @@ Stop = Callable[[], object] | None
 
 class JsonLinesPredictor(InterpretablePredictor):
     """
-    Predicts texts and JSON lines, as a `Task` describes them; a subclass overrides only methods of `Task`.
+    Predicts texts and JSON lines, as a `Task` describes them; a subclass overrides only methods of
+    `Task`.
 
-    With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines, but not
-    their gold labels: a copy of the reader has `reads_gold = False`.
+    With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines,
+    but not their gold labels: a copy of the reader has `reads_gold = False`.
 
-    A line without words has an empty prediction. An `id` or `pairID` of a line is copied to its prediction.
+    A line without words has an empty prediction. An `id` or `pairID` of a line is copied to its
+    prediction.
 
     # Parameters
 
     keep_going : `bool`
         Whether a bad line gets `{"error": ..., "line": n}` instead of a prediction.
     language : `str`, optional
-        spaCy's language code for the rules that split a text into words. `None`: the reader's tokenizer, or English.
+        spaCy's language code for the rules that split a text into words. `None`: the reader's
+        tokenizer, or English.
     batch_words : `int`
-        The number of words per batch, including padding. A batch that does not fit in a GPU's memory is halved.
+        The number of words per batch, including padding. A batch that does not fit in a GPU's
+        memory is halved.
     precision : `str`, optional
         See `TrainedTask`.
     """
@@ -75,9 +81,13 @@ class JsonLinesPredictor(InterpretablePredictor):
         if language is not None and hasattr(reader, "_tokenizer"):
             reader._tokenizer = SpacyBlankTokenizer(language)
         if precision is not None:
-            bilms = [module.bilm for module in model.modules() if isinstance(module, ContextualBilm)]
+            bilms = [
+                module.bilm for module in model.modules() if isinstance(module, ContextualBilm)
+            ]
             if not bilms:
-                raise ValueError(f"expected a model with a biLM for {precision}, got {type(model).__name__}")
+                raise ValueError(
+                    f"expected a model with a biLM for {precision}, got {type(model).__name__}"
+                )
             bilms[0].precision = precision
         # Of the biLM, if the task runs it elsewhere, too.
         self._precision = precision
@@ -91,13 +101,17 @@ class JsonLinesPredictor(InterpretablePredictor):
         """The labels that a result may have."""
         return sorted({*map(self.label_of, labels_of(self._model.vocab))} - {""})
 
-    def results(self, inputs: Iterable[Input], stop: Stop = None, batch_size: int | None = None) -> Iterator[Any]:
+    def results(
+        self, inputs: Iterable[Input], stop: Stop = None, batch_size: int | None = None
+    ) -> Iterator[Any]:
         """
         The plain results of texts, which `read` has read. No more than `batch_size` texts are read
         before the result of the first one.
         """
         for some in at_once(inputs, lambda each: each, batch_size):
-            outputs = iter(self._outputs(list(chain.from_iterable(each.parts for each in some)), stop))
+            outputs = iter(
+                self._outputs(list(chain.from_iterable(each.parts for each in some)), stop)
+            )
             for texts, parts in some:
                 of_texts = list(chain.from_iterable(islice(outputs, len(parts))))
                 yield self.result(of_texts or [copy.deepcopy(self.without_words)], *texts)
@@ -121,7 +135,9 @@ class JsonLinesPredictor(InterpretablePredictor):
                 if not self._keep_going:
                     raise
                 predictions[number] = {"error": str(error), "line": line.get("line")}
-        for (number, part), outputs in zip(parts.items(), self._outputs(list(parts.values())), strict=True):
+        for (number, part), outputs in zip(
+            parts.items(), self._outputs(list(parts.values())), strict=True
+        ):
             predictions[number] = self.prediction(part, outputs) | _ids_in(lines[number])
         return predictions
 
@@ -146,7 +162,9 @@ class JsonLinesPredictor(InterpretablePredictor):
             found = json.dumps(line.get("", line), default=repr)[:200]
             expected = f"expected a line like {example} (or --use-dataset-reader), got {found}"
             message = str(error) if isinstance(error, ValueError) else expected
-            raise ValueError(f"{message}: line {line['line']}" if "line" in line else message) from error
+            raise ValueError(
+                f"{message}: line {line['line']}" if "line" in line else message
+            ) from error
 
     def _outputs(self, parts: list[Any], stop: Stop = None) -> list[list[JsonDict]]:
         """The finished outputs of the instances of each part."""
@@ -157,10 +175,13 @@ class JsonLinesPredictor(InterpretablePredictor):
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 
-    def predict_batch_instance(self, instances: list[Instance], stop: Stop = None) -> list[JsonDict]:
+    def predict_batch_instance(
+        self, instances: list[Instance], stop: Stop = None
+    ) -> list[JsonDict]:
         """
-        Predicts in batches of similar lengths, with a bounded number of words. Before each batch, `stop` is asked:
-        see `TrainedTask`. An instance with a text without words has the prediction `without_words`.
+        Predicts in batches of similar lengths, with a bounded number of words. Before each batch,
+        `stop` is asked: see `TrainedTask`. An instance with a text without words has the prediction
+        `without_words`.
         """
         # Not only in the biLM: other parts of the model may compute before it.
         use_one_thread_after_fork()
@@ -185,8 +206,9 @@ class JsonLinesPredictor(InterpretablePredictor):
     @torch.no_grad()
     def _forward(self, instances: list[Instance]) -> list[JsonDict]:
         """
-        What AllenNLP's `predict_batch_instance` returns. It walks through everything in Python, with `move_to_device`
-        also on a CPU, and with `sanitize`, which took 17% of the time of five tasks.
+        What AllenNLP's `predict_batch_instance` returns. It walks through everything in Python,
+        with `move_to_device` also on a CPU, and with `sanitize`, which took 17% of the time of five
+        tasks.
         """
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
@@ -197,7 +219,9 @@ class JsonLinesPredictor(InterpretablePredictor):
             tensors = move_to_device(tensors, self.cuda_device)
         outputs: list[JsonDict] = [{} for _ in instances]
         for name, values in self._model.make_output_human_readable(self._model(**tensors)).items():
-            rows = _json_of(values[None] if isinstance(values, torch.Tensor) and values.dim() == 0 else values)
+            rows = _json_of(
+                values[None] if isinstance(values, torch.Tensor) and values.dim() == 0 else values
+            )
             # Not a loss, or another value of the whole batch.
             if len(rows) == len(instances):
                 for output, row in zip(outputs, rows, strict=True):
@@ -205,7 +229,10 @@ class JsonLinesPredictor(InterpretablePredictor):
         return outputs
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        """For interpreters, which explain one instance: a sentence's first predicate, a long sentence's first piece."""
+        """
+        For interpreters, which explain one instance: a sentence's first predicate, a long
+        sentence's first piece.
+        """
         return self.instances_of(self._read_line(json_dict).parts)[0][0]
 
 
@@ -235,7 +262,10 @@ def at_once(
 
 
 def _as_line(content: Any) -> JsonDict:
-    """A line, also from JSON that is not an object: then under an empty key, which is an error for `read_line`."""
+    """
+    A line, also from JSON that is not an object: then under an empty key, which is an error for
+    `read_line`.
+    """
     return content if isinstance(content, dict) else {"": content}
 
 
@@ -254,7 +284,10 @@ def _json_of(value: Any) -> Any:
 
 
 def _longest_text(instance: Instance) -> list[Token] | None:
-    """The words of the longest text of an instance. `None`: a text has no words (a document has a sentence)."""
+    """
+    The words of the longest text of an instance. `None`: a text has no words (a document has a
+    sentence).
+    """
     texts = [instance[name] for name in texts_of(instance)]
     return max(map(tokens_of, texts), key=len) if all(map(len, texts)) else None
 

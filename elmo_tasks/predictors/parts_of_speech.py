@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from elmo_tasks.shipped import PRETRAINED
+from elmo_tasks.files.shipped import PRETRAINED
 from elmo_tasks.vectors.devices import Device
 from elmo_tasks.vectors.elmo import Elmo, Precision
 
@@ -13,8 +13,8 @@ __all__ = ["PosTagger", "spacy_tagger"]
 
 class PosTagger:
     """
-    Predicts the universal parts of speech of English words with a linear classifier on one layer of the biLM
-    `small-open` (section 5.3 of the paper).
+    Predicts the universal parts of speech of English words with a linear classifier on one layer of
+    the biLM `small-open` (section 5.3 of the paper).
     """
 
     def __init__(self, device: Device = None, precision: Precision | None = None) -> None:

@@ -9,14 +9,17 @@ from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField
 
-from elmo_tasks.kinds import Json, Kind
+from elmo_tasks.predictors.results import Json, ResultType
 from elmo_tasks.text import Word, as_words
 
 __all__ = ["Input", "Task", "as_tokens", "place_of", "span_in", "tokens_of"]
 
 
 class Input(NamedTuple):
-    """Texts for a task, and the instances of each part that is read separately: of each sentence, or of the whole."""
+    """
+    Texts for a task, and the instances of each part that is read separately: of each sentence, or
+    of the whole.
+    """
 
     texts: tuple[str, ...]
     parts: list[Any]
@@ -24,11 +27,12 @@ class Input(NamedTuple):
 
 class Task:
     """
-    What a task takes and gives. `JsonLinesPredictor` adds what all tasks share, so the predictor of a new task only
-    overrides some of these.
+    What a task takes and gives. `JsonLinesPredictor` adds what all tasks share, so the predictor of
+    a new task only overrides some of these.
 
-    Texts, or a JSON line, become an `Input` with instances. `finish` completes the model's output for an instance.
-    From the outputs, `result` makes the plain result of the texts, and `prediction` the form of AllenNLP's JSON lines.
+    Texts, or a JSON line, become an `Input` with instances. `finish` completes the model's output
+    for an instance. From the outputs, `result` makes the plain result of the texts, and
+    `prediction` the form of AllenNLP's JSON lines.
     """
 
     title: ClassVar[str] = ""
@@ -40,8 +44,8 @@ class Task:
     """For inputs that a data set calls differently, the key in a line."""
     examples: ClassVar[Sequence[tuple[str, ...]]] = ()
     """Values of `inputs`."""
-    kind: ClassVar[type[Kind]] = Json
-    """The kind of the plain result: see `elmo_tasks.kinds`."""
+    result_type: ClassVar[type[ResultType]] = Json
+    """The kind of the plain result: see `elmo_tasks.predictors.results`."""
     without_words: ClassVar[JsonDict] = {"label": None, "probabilities": {}}
     """The output for a text without words."""
 
@@ -71,13 +75,16 @@ class Task:
 
     def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         """
-        The plain result of texts, from the finished outputs of all instances, or from `without_words`. By default,
-        what the kind takes from the only output.
+        The plain result of texts, from the finished outputs of all instances, or from
+        `without_words`. By default, what the kind takes from the only output.
         """
-        return self.kind.from_output(outputs[0])
+        return self.result_type.from_output(outputs[0])
 
     def label_of(self, label: str) -> str:
-        """The label in a result for one in the model's vocabulary, such as `PER` for the tag `B-PER`. Empty: none."""
+        """
+        The label in a result for one in the model's vocabulary, such as `PER` for the tag `B-PER`.
+        Empty: none.
+        """
         return label
 
     def text_in(self, line: JsonDict, name: str) -> Any:
@@ -94,12 +101,23 @@ def as_tokens(words: Any) -> list[Token]:
 
 def tokens_of(text: Any) -> list[Token]:
     """The tokens of a text, or of all sentences of a document."""
-    return list(chain.from_iterable(map(tokens_of, text))) if isinstance(text, ListField) else list(text)
+    return (
+        list(chain.from_iterable(map(tokens_of, text)))
+        if isinstance(text, ListField)
+        else list(text)
+    )
 
 
 def place_of(tokens: Sequence[Token], start: int, end: int) -> dict[str, int]:
-    """The offsets of a span's first character and of the character after its last, if the words come from a text."""
-    return {} if tokens[start].idx is None else {"start_char": tokens[start].idx, "end_char": tokens[end].idx_end}
+    """
+    The offsets of a span's first character and of the character after its last, if the words come
+    from a text.
+    """
+    return (
+        {}
+        if tokens[start].idx is None
+        else {"start_char": tokens[start].idx, "end_char": tokens[end].idx_end}
+    )
 
 
 def span_in(text: str, place: JsonDict) -> JsonDict:

@@ -1,4 +1,6 @@
-"""What the parts of a spaCy pipeline share: a biLM that is saved with it, and the words of a `Doc`."""
+"""
+What the parts of a spaCy pipeline share: a biLM that is saved with it, and the words of a `Doc`.
+"""
 
 import shutil
 import threading
@@ -18,8 +20,8 @@ from spacy.tokens import Doc, Span
 from thinc.util import get_torch_default_device
 
 from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.lines import located
 from elmo_tasks.text import Word, in_nfc, sentence_ranges
-from elmo_tasks.text.lines import located
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.pretrained import is_ready
@@ -29,26 +31,40 @@ __all__ += ["refuse_settings"]
 __all__ += ["sentences_in", "with_white_space"]
 
 # What may be between the user's call and the function that makes a part of a pipeline.
-_LIBRARIES_OF_SPACY = ("spacy", "thinc", "confection", "catalogue", "pydantic", "contextlib", "functools")
+_LIBRARIES_OF_SPACY = (
+    "spacy",
+    "thinc",
+    "confection",
+    "catalogue",
+    "pydantic",
+    "contextlib",
+    "functools",
+)
 # The name of the model in the config, when it was saved.
 _NAME = "name.json"
 
-# Until a document is dropped: the state that its sentences were made from, and the sentences, with the rule or without.
-_SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, dict[bool, list[list[Word]]]]] = WeakKeyDictionary()
+# Until a document is dropped: the state that its sentences were made from, and the sentences, with
+# the rule or without.
+_SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, dict[bool, list[list[Word]]]]] = (
+    WeakKeyDictionary()
+)
 
 loading = threading.RLock()
 """Held while a component loads its model, so threads that share a pipeline load it once."""
 
 
 def device_in_spacy(device: str | None) -> torch.device:
-    """By default the GPU that `spacy.require_gpu` or `prefer_gpu` has chosen before, or else the CPU."""
+    """
+    By default the GPU that `spacy.require_gpu` or `prefer_gpu` has chosen before, or else the CPU.
+    """
     return device_of(get_torch_default_device() if device in (None, "") else device)
 
 
 def is_called_by_the_user() -> bool:
     """
-    Whether a part of a pipeline is made because the user's code has called `nlp.add_pipe`, or the like. spaCy calls the
-    same functions for the config of a pipeline that it loads, and tells no component who has written it.
+    Whether a part of a pipeline is made because the user's code has called `nlp.add_pipe`, or the
+    like. spaCy calls the same functions for the config of a pipeline that it loads, and tells no
+    component who has written it.
     """
     function_of_spacy = ""
     for frame, _ in walk_stack(None):
@@ -66,17 +82,27 @@ class FilesAsBytes:
     to_disk: Any
     from_disk: Any
     is_of_the_user = False
-    """Whether the user has named the model in this process. Somebody else may have written the config of a pipeline."""
+    """
+    Whether the user has named the model in this process. Somebody else may have written the config
+    of a pipeline.
+    """
 
     def initialize(self, get_examples: Any = None, *, nlp: Any = None) -> None:
         """Called before a training, of which the user has given the config."""
         self.is_of_the_user = True
 
     def named(self, model: str, *, is_ready: bool) -> str:
-        """The model that the config names: no address, and nothing that would be fetched or unpacked for it."""
+        """
+        The model that the config names: no address, and nothing that would be fetched or unpacked
+        for it.
+        """
         if "://" in model or not (is_ready or self.is_of_the_user):
-            expected = "a name or a path of a model on this machine as the model of a saved pipeline"
-            raise ValueError(f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models")
+            expected = (
+                "a name or a path of a model on this machine as the model of a saved pipeline"
+            )
+            raise ValueError(
+                f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models"
+            )
         return model
 
     def write_name(self, folder: Path, model: str) -> None:
@@ -84,7 +110,9 @@ class FilesAsBytes:
         srsly.write_json(folder / _NAME, model)
 
     def saved(self, folder: Path, model: str) -> Path:
-        """A folder with the model that this part has written, if the config still names the same one."""
+        """
+        A folder with the model that this part has written, if the config still names the same one.
+        """
         if not folder.is_dir():
             raise ValueError(f"expected the folder of a saved component, got none: {folder}")
         if (file := folder / _NAME).is_file() and (name := read_json(file)) != model:
@@ -96,7 +124,11 @@ class FilesAsBytes:
         with TemporaryDirectory() as name:
             folder = Path(name)
             self.to_disk(folder)
-            files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+            files = {
+                str(path.relative_to(folder)): path.read_bytes()
+                for path in folder.rglob("*")
+                if path.is_file()
+            }
         content: bytes = srsly.msgpack_dumps(files)
         return content
 
@@ -117,15 +149,24 @@ class FilesAsBytes:
 
 
 class PipelineBilm(FilesAsBytes):
-    """A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off."""
+    """
+    A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off.
+    """
 
     def __init__(
-        self, bilm: str, *, save_weights: bool, device: str | None = None, precision: Precision | None = None
+        self,
+        bilm: str,
+        *,
+        save_weights: bool,
+        device: str | None = None,
+        precision: Precision | None = None,
     ) -> None:
         self.bilm = bilm
         self.is_of_the_user = is_called_by_the_user()
         self.save_weights = save_weights
-        self._load = partial(Elmo.from_pretrained, device=device_in_spacy(device), precision=precision)
+        self._load = partial(
+            Elmo.from_pretrained, device=device_in_spacy(device), precision=precision
+        )
         self._elmo: Elmo | None = None
 
     @property
@@ -159,8 +200,8 @@ def refuse_settings(name: str, settings: Mapping[str, Any]) -> None:
 
 def sentences_in(doc: Doc, *, by_rule: bool = False) -> list[list[Word]]:
     """
-    The words of each sentence in NFC, without white space, made once for all components. A document without boundaries
-    is one sentence, or those that the rule for texts finds.
+    The words of each sentence in NFC, without white space, made once for all components. A document
+    without boundaries is one sentence, or those that the rule for texts finds.
     """
     # A component between two others may change the tokens and sentences.
     state = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
@@ -170,7 +211,11 @@ def sentences_in(doc: Doc, *, by_rule: bool = False) -> list[list[Word]]:
         _SENTENCES_OF[doc] = state, sentences
     if by_rule not in sentences:
         sentences[by_rule] = [
-            [Word(in_nfc(token.text), token.idx, token.idx + len(token)) for token in span if not token.is_space]
+            [
+                Word(in_nfc(token.text), token.idx, token.idx + len(token))
+                for token in span
+                if not token.is_space
+            ]
             for span in _spans(doc, by_rule)
         ]
     return sentences[by_rule]

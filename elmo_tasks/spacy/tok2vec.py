@@ -14,7 +14,7 @@ from thinc.util import get_torch_default_device, torch2xp, xp2torch
 
 from elmo_tasks.bilm.layer_cache import LayerMemory
 from elmo_tasks.bilm.outputs import mix_layers
-from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.files.shipped import DEFAULT_BILM
 from elmo_tasks.spacy.pipeline import PipelineBilm, sentences_in, with_white_space
 from elmo_tasks.vectors.batching import embed_groups
 from elmo_tasks.vectors.elmo import Elmo
@@ -37,27 +37,29 @@ def elmo_tok2vec(
     cache_gb: float = 2.0,
 ) -> Model[list[Doc], list[Floats2d]]:
     """
-    A layer that represents each token by a frozen biLM. The weights of its mix, Eq. (1) of the paper, are trained.
-    spaCy's config takes it as the `tok2vec` of a component, as the model of the component `tok2vec`, and as the `embed`
-    of `spacy.Tok2Vec.v2`. The vectors have shape `(n_tokens, width)`, zero for white space if `width` is `None`.
+    A layer that represents each token by a frozen biLM. The weights of its mix, Eq. (1) of the
+    paper, are trained. spaCy's config takes it as the `tok2vec` of a component, as the model of the
+    component `tok2vec`, and as the `embed` of `spacy.Tok2Vec.v2`. The vectors have shape
+    `(n_tokens, width)`, zero for white space if `width` is `None`.
 
     # Parameters
 
     bilm
         A name or a folder: see `Elmo.from_pretrained`.
     layers
-        `"mix"` mixes all layers, `"top"` uses only the highest, and a number only that layer (0 is the
-        context-insensitive one). A single layer is still scaled by `gamma`.
+        `"mix"` mixes all layers, `"top"` uses only the highest, and a number only that layer (0 is
+        the context-insensitive one). A single layer is still scaled by `gamma`.
     width
-        The width of the vectors, by a maxout layer with layer normalisation: in `spacy.Tok2Vec.v2`, the width
-        of its `encode`. `None`: no such layer.
+        The width of the vectors, by a maxout layer with layer normalisation: in `spacy.Tok2Vec.v2`,
+        the width of its `encode`. `None`: no such layer.
     embed
-        A trainable embedding of the tokens, such as `spacy.MultiHashEmbed.v2`, whose vectors are concatenated.
+        A trainable embedding of the tokens, such as `spacy.MultiHashEmbed.v2`, whose vectors are
+        concatenated.
     save_weights
         Whether the trained pipeline contains the biLM. `False`: only the name, `bilm`.
     cache_gb
-        Memory for the layers of sentences, so that training computes them once. 0: they are computed in each
-        epoch, as in a pipeline where this layer is in `frozen_components`.
+        Memory for the layers of sentences, so that training computes them once. 0: they are
+        computed in each epoch, as in a pipeline where this layer is in `frozen_components`.
     """
     elmo: Model[list[Doc], list[Floats2d]] = Model(
         "elmo",
@@ -68,7 +70,11 @@ def elmo_tok2vec(
         shims=[_FrozenBilm(bilm, "all" if layers == "mix" else layers, save_weights, cache_gb)],
     )
     model = elmo if embed is None else concatenate(elmo, embed)
-    return model if width is None else chain(model, with_array(Maxout(width, nP=3, dropout=0.0, normalize=True)))
+    return (
+        model
+        if width is None
+        else chain(model, with_array(Maxout(width, nP=3, dropout=0.0, normalize=True)))
+    )
 
 
 class _FrozenBilm(PipelineBilm, Shim):
@@ -86,13 +92,19 @@ class _FrozenBilm(PipelineBilm, Shim):
         if is_train and self._caching is None:
             # From the first step of training, also for the development data.
             self._caching = Elmo(self.elmo.bilm, layer_cache=self._store)
-        groups = [(doc, [[word.text for word in each] for each in sentences_in(doc)]) for doc in docs]
-        if is_train and any(len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences):
+        groups = [
+            (doc, [[word.text for word in each] for each in sentences_in(doc)]) for doc in docs
+        ]
+        if is_train and any(
+            len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences
+        ):
             warnings.warn(_LONG_WARNING, stacklevel=2)
         return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
 
     def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
-        arrays = (self._caching or self.elmo).embed_iter(sentences, layers=self.layers, progress=False)
+        arrays = (self._caching or self.elmo).embed_iter(
+            sentences, layers=self.layers, progress=False
+        )
         return (array if array.ndim == 3 else array[None] for array in arrays)
 
     def finish_update(self, optimizer: Any) -> None:
@@ -110,7 +122,9 @@ def _initialize(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
     bilm: Any = model.shims[0]
     bilm.initialize()
     model.set_dim("nO", bilm.elmo.dim)
-    model.set_param("layer_weights", model.ops.alloc1f(bilm.elmo.n_layers if bilm.layers == "all" else 1))
+    model.set_param(
+        "layer_weights", model.ops.alloc1f(bilm.elmo.n_layers if bilm.layers == "all" else 1)
+    )
     model.set_param("gamma", model.ops.alloc1f(1) + 1)
 
 
@@ -121,12 +135,16 @@ def _forward(
     bilm: Any = model.shims[0]
     # Thinc's types are wider than what the functions return.
     to_xp: Any = torch2xp
-    weights, gamma = (xp2torch(model.get_param(name), requires_grad=is_train) for name in ("layer_weights", "gamma"))
+    weights, gamma = (
+        xp2torch(model.get_param(name), requires_grad=is_train)
+        for name in ("layer_weights", "gamma")
+    )
     # Shape: (n_layers,)
     scaled = gamma * weights.softmax(0)
     # From (n_layers, n_tokens, dim) to (n_tokens, dim), each
     vectors = [
-        mix_layers(torch.from_numpy(layers).to(scaled).unbind(), scaled) for layers in bilm.layers_of(docs, is_train)
+        mix_layers(torch.from_numpy(layers).to(scaled).unbind(), scaled)
+        for layers in bilm.layers_of(docs, is_train)
     ]
 
     def backprop(d_vectors: list[Floats2d]) -> list[Doc]:

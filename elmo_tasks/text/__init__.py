@@ -1,4 +1,6 @@
-"""From bytes to words, in this order: `lines`, `normal`, `words`, `sentences`; `formats` reads files."""
+"""
+From bytes to words, in this order: `lines`, `normal`, `words`, `sentences`; `formats` reads files.
+"""
 
 from elmo_tasks.text.normal import in_nfc, readable
 from elmo_tasks.text.sentences import (
@@ -8,8 +10,31 @@ from elmo_tasks.text.sentences import (
     sentence_ranges,
     sentences_of_text,
 )
-from elmo_tasks.text.words import BOUNDARIES, TREEBANK_WORDS, Tokenizer, Word, as_words, located_words, words_of_text
+from elmo_tasks.text.words import (
+    BOUNDARIES,
+    TREEBANK_WORDS,
+    Tokenizer,
+    Word,
+    as_words,
+    located_words,
+    words_of_text,
+)
 
-__all__ = ["BOUNDARIES", "MAX_SENTENCE_WORDS", "TREEBANK_WORDS", "Tokenizer", "Word", "as_words", "in_nfc"]
-__all__ += ["located_sentences", "located_words", "pieces", "readable", "sentence_ranges", "sentences_of_text"]
+__all__ = [
+    "BOUNDARIES",
+    "MAX_SENTENCE_WORDS",
+    "TREEBANK_WORDS",
+    "Tokenizer",
+    "Word",
+    "as_words",
+    "in_nfc",
+]
+__all__ += [
+    "located_sentences",
+    "located_words",
+    "pieces",
+    "readable",
+    "sentence_ranges",
+    "sentences_of_text",
+]
 __all__ += ["words_of_text"]

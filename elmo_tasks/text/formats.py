@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from elmo_tasks.extras import needs
-from elmo_tasks.text.lines import COMPRESSED, decoded, located, numbered_lines, opened
+from elmo_tasks.files.extras import needs
+from elmo_tasks.files.lines import COMPRESSED, decoded, located, numbered_lines, opened
 from elmo_tasks.text.words import BOUNDARIES, as_words
 
 __all__ = ["columns_of", "conllu_sentences", "corpus_words", "format_by_suffix", "format_of"]
@@ -34,7 +34,11 @@ _FIRST_BYTES = {
     b"\xfd7zXZ\0": "xz without the suffix .xz",
 }
 # A file in a zip archive, and what has it.
-_MEMBERS = {"xl/workbook.xml": "xlsx", "word/document.xml": "Word (.docx)", "content.xml": "OpenDocument"}
+_MEMBERS = {
+    "xl/workbook.xml": "xlsx",
+    "word/document.xml": "Word (.docx)",
+    "content.xml": "OpenDocument",
+}
 _SUFFIXES = {
     **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
     **{f".{name}": name for name in ("json", "csv", "tsv", "xlsx", "parquet")},
@@ -57,8 +61,8 @@ _TAG = re.compile(r"[-_*O]|[BIELSU]-\S+|\S*\*\)*")
 
 def format_of(path: str | PathLike[str]) -> str:
     """
-    What a file is: `"text"`, or a name in the tables above. The first bytes of binary files decide, then the suffix,
-    then how a text begins.
+    What a file is: `"text"`, or a name in the tables above. The first bytes of binary files decide,
+    then the suffix, then how a text begins.
     """
     # A pipe can be read only once.
     if not Path(path).is_file():
@@ -80,7 +84,9 @@ def format_of(path: str | PathLike[str]) -> str:
     # The last line may be cut.
     lines = text.split("\n")[: -1 if len(start) == _START else None]
     known = (name for name, pattern in _BEGINNINGS.items() if re.match(pattern, text))
-    return next(known, None) or _columns_in([line for line in lines if line.strip() and line[0] != "#"])
+    return next(known, None) or _columns_in(
+        [line for line in lines if line.strip() and line[0] != "#"]
+    )
 
 
 def format_by_suffix(path: str | PathLike[str]) -> str | None:
@@ -104,8 +110,12 @@ def _columns_in(rows: list[str]) -> str:
     if rows and re.match(r"\d[\d.-]*\t", rows[0]):
         return "CoNLL-U" if rows[0].count("\t") == 9 else "numbered columns"
     n_tabs = {row.count("\t") for row in rows}
-    have_tags = len(rows) > 2 and all(len(row) > 1 and _TAG.fullmatch(row[-1]) for row in map(columns_of, rows))
-    return "columns" if have_tags or (len(rows) > 1 and len(n_tabs) == 1 and n_tabs != {0}) else "text"
+    have_tags = len(rows) > 2 and all(
+        len(row) > 1 and _TAG.fullmatch(row[-1]) for row in map(columns_of, rows)
+    )
+    return (
+        "columns" if have_tags or (len(rows) > 1 and len(n_tabs) == 1 and n_tabs != {0}) else "text"
+    )
 
 
 def lines_in(
@@ -121,23 +131,32 @@ def text_sentences(
     path: str | PathLike[str], *, letters: bool = False, is_text: bool = False
 ) -> Iterator[tuple[int, str | list[str]]]:
     """
-    The sentences of a text, each with the number of its first line: the lines of a file; the words of each sentence of
-    CoNLL-U; or the `letters` of each line, or of each record in FASTA. A file in a different format is an error,
-    except with `is_text`.
+    The sentences of a text, each with the number of its first line: the lines of a file; the words
+    of each sentence of CoNLL-U; or the `letters` of each line, or of each record in FASTA. A file
+    in a different format is an error, except with `is_text`.
     """
     if not is_text and format_of(path) == "CoNLL-U":
         for number, words in conllu_sentences(path):
             yield number, [word["form"] for word in words]
     elif letters:
-        yield from _letters(lines_in(path, "one sequence of letters per line", "FASTA", hint=_TEXTS))
+        yield from _letters(
+            lines_in(path, "one sequence of letters per line", "FASTA", hint=_TEXTS)
+        )
     else:
-        for number, line in numbered_lines(path) if is_text else lines_in(path, "one sentence per line", hint=_TEXTS):
+        for number, line in (
+            numbered_lines(path)
+            if is_text
+            else lines_in(path, "one sentence per line", hint=_TEXTS)
+        ):
             with located(path, number):
                 yield number, without_boundaries(line)
 
 
 def without_boundaries(line: str) -> str:
-    """The same line, or an error if it has boundaries: the biLM adds them, so it would read two of each."""
+    """
+    The same line, or an error if it has boundaries: the biLM adds them, so it would read two of
+    each.
+    """
     if "S>" in line and not BOUNDARIES.isdisjoint(line.split()):
         raise ValueError(f"expected text without <S> and </S>, got {line[:60]!r}")
     return line
@@ -174,18 +193,24 @@ def _letters(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]
 
 def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]]]:
     """
-    The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of each word
-    by name. Multiword tokens and empty nodes are skipped.
+    The sentences of a CoNLL-U file, each with the number of its first line, and the ten columns of
+    each word by name. Multiword tokens and empty nodes are skipped.
     """
     with needs("allennlp"):
         import conllu
 
     # Columns that are kept as text, because parsing them would take half of the time.
-    unparsed = dict.fromkeys(("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column])
-    for block in line_blocks(lines_in(path, "CoNLL-U", "CoNLL-U", "numbered columns", "columns", "tsv")):
+    unparsed = dict.fromkeys(
+        ("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column]
+    )
+    for block in line_blocks(
+        lines_in(path, "CoNLL-U", "CoNLL-U", "numbered columns", "columns", "tsv")
+    ):
         number = block[0][0]
         with located(path, number):
-            for sentence in conllu.parse("\n".join(line for _, line in block), field_parsers=unparsed):
+            for sentence in conllu.parse(
+                "\n".join(line for _, line in block), field_parsers=unparsed
+            ):
                 words = [word for word in sentence if isinstance(word["id"], int)]
                 if words:
                     corpus_words(word["form"] for word in words)
@@ -193,7 +218,8 @@ def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]
 
 
 def line_blocks(
-    lines: Iterable[tuple[int, str]], is_break: Callable[[str], bool] = lambda line: not line.strip()
+    lines: Iterable[tuple[int, str]],
+    is_break: Callable[[str], bool] = lambda line: not line.strip(),
 ) -> Iterator[list[tuple[int, str]]]:
     """Consecutive lines that are not breaks, each with its number."""
     for is_between, block in groupby(lines, lambda numbered: is_break(numbered[1])):
@@ -202,14 +228,18 @@ def line_blocks(
 
 
 def columns_of(line: str) -> list[str]:
-    """The columns of a line. Only spaces and tabs separate them, because a word may contain a no-break space."""
+    """
+    The columns of a line. Only spaces and tabs separate them, because a word may contain a no-break
+    space.
+    """
     return [column for column in line.replace("\t", " ").split(" ") if column]
 
 
 def warn_if_untokenised(lines: Iterable[_Line], source: object) -> Iterator[_Line]:
     """
-    The same lines, which a command splits at white space, or lists of words. If more than one in five of the first
-    thousand lines ends in a word with a full stop, one warning is logged: `closed.` would be a different word.
+    The same lines, which a command splits at white space, or lists of words. If more than one in
+    five of the first thousand lines ends in a word with a full stop, one warning is logged:
+    `closed.` would be a different word.
     """
     lines = iter(lines)
     first = list(islice(lines, 1000))
@@ -223,4 +253,6 @@ def warn_if_untokenised(lines: Iterable[_Line], source: object) -> Iterator[_Lin
 @cache
 def _warn_of_untokenised(source: str, word: str) -> None:
     hint = "tokenise it first: `python -m elmo_tasks embed` has --tokenize en (or de, ...) for spaCy's rules"
-    logger.warning("%s does not look tokenised: %r, at the end of a line, is one word; %s", source, word, hint)
+    logger.warning(
+        "%s does not look tokenised: %r, at the end of a line, is one word; %s", source, word, hint
+    )

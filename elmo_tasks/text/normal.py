@@ -1,8 +1,8 @@
 """
 Normalised text, and the way back to the text that was given.
 
-A text is normalised to Unicode NFC before it is split. A biLM reads words as bytes, so the same word in a
-different form, as in macOS file names, would have different vectors.
+A text is normalised to Unicode NFC before it is split. A biLM reads words as bytes, so the same
+word in a different form, as in macOS file names, would have different vectors.
 """
 
 import re
@@ -12,16 +12,21 @@ from itertools import chain, pairwise
 
 __all__ = ["first_stretch", "in_nfc", "origins", "readable"]
 
-# NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an unknown character.
+# NUL, which HDF5 cannot store, and halves of characters, which UTF-8 cannot encode: both mean an
+# unknown character.
 _UNKNOWN = re.compile("[\0\ud800-\udfff]")
 _RUN = re.compile(r"\s+|\S+")
-# Accents are neither letters nor white space. Unicode's "stream-safe" texts have at most 30 on one letter.
+# Accents are neither letters nor white space. Unicode's "stream-safe" texts have at most 30 on one
+# letter.
 _SIGNS = re.compile(r"[^\w\s]{31,}")
 _MAX_ACCENTS = 30
 
 
 def readable(text: str) -> str:
-    """A text with U+FFFD for NUL and for lone surrogates, such as half an emoji, and with as many characters."""
+    """
+    A text with U+FFFD for NUL and for lone surrogates, such as half an emoji, and with as many
+    characters.
+    """
     # spaCy does not accept subclasses of str, such as the items of NumPy's string arrays.
     text = str(text)
     return text if text.isascii() and "\0" not in text else _UNKNOWN.sub("\ufffd", text)
@@ -29,8 +34,9 @@ def readable(text: str) -> str:
 
 def first_stretch(text: str, n_characters: int) -> int:
     """
-    A place before the first stretch of more than `n_characters` without a space, or the end of the text. Regular
-    expressions for what most texts do not have begin here, because this search is ten times as fast.
+    A place before the first stretch of more than `n_characters` without a space, or the end of the
+    text. Regular expressions for what most texts do not have begin here, because this search is ten
+    times as fast.
     """
     start = 0
     while len(text) - start > n_characters:
@@ -44,13 +50,17 @@ def first_stretch(text: str, n_characters: int) -> int:
 def in_nfc(text: str) -> str:
     """A text in NFC, and `readable`."""
     text = readable(text)
-    return text if text.isascii() else "".join(unicodedata.normalize("NFC", part) for part in _bounded(text))
+    return (
+        text
+        if text.isascii()
+        else "".join(unicodedata.normalize("NFC", part) for part in _bounded(text))
+    )
 
 
 def _bounded(text: str) -> list[str]:
     """
-    The text, cut within more than 30 accents on one letter: sorting them takes a time that grows with the square of
-    their number.
+    The text, cut within more than 30 accents on one letter: sorting them takes a time that grows
+    with the square of their number.
     """
     cuts, n_accents = [0], 0
     for signs in _SIGNS.finditer(text, first_stretch(text, _MAX_ACCENTS)):
@@ -87,7 +97,10 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _combine(part: str, character: str) -> bool:
-    """Whether NFC combines a character with the part before it, as it does the letters of a Korean syllable."""
+    """
+    Whether NFC combines a character with the part before it, as it does the letters of a Korean
+    syllable.
+    """
     if character.isascii():
         return False
     apart = unicodedata.normalize("NFC", part) + unicodedata.normalize("NFC", character)

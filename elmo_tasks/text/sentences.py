@@ -5,12 +5,19 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 
-from elmo_tasks.extras import needs
-from elmo_tasks.recent import Recent
+from elmo_tasks.files.extras import needs
+from elmo_tasks.files.recent import Recent
 from elmo_tasks.text.normal import in_nfc
 from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, tokens_of_text
 
-__all__ = ["MAX_SENTENCE_WORDS", "Document", "located_sentences", "pieces", "sentence_ranges", "sentences_of_text"]
+__all__ = [
+    "MAX_SENTENCE_WORDS",
+    "Document",
+    "located_sentences",
+    "pieces",
+    "sentence_ranges",
+    "sentences_of_text",
+]
 
 Document = str | Sequence[Sentence]
 """A text, or a list of its sentences."""
@@ -27,22 +34,25 @@ _BREAKS = frozenset(";:,–—…)]}，；：、）") | {"...", "--"}
 
 def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]:
     """
-    The words of each sentence of a text: the text is normalised to NFC, then split at blank lines and by
-    spaCy's rule for sentence ends, then into words without white space. Sentences without words are left out.
+    The words of each sentence of a text: the text is normalised to NFC, then split at blank lines
+    and by spaCy's rule for sentence ends, then into words without white space. Sentences without
+    words are left out.
     """
     sentences: list[list[str]] = []
     for paragraph in _BLANK_LINES.split(in_nfc(text)):
         # With white space, after which a quotation mark begins the next sentence.
         tokens = tokens_of_text(paragraph, tokenizer)
         for part in sentence_ranges(tokens):
-            sentences.append([token for token in tokens[part.start : part.stop] if not token.isspace()])
+            sentences.append(
+                [token for token in tokens[part.start : part.stop] if not token.isspace()]
+            )
     return list(filter(None, sentences))
 
 
 def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]]:
     """
-    Like `sentences_of_text`, with the offsets of each word in the text as it was given. Several tasks read one text, so
-    the words of the last texts are kept.
+    Like `sentences_of_text`, with the offsets of each word in the text as it was given. Several
+    tasks read one text, so the words of the last texts are kept.
     """
     if not isinstance(tokenizer, str):
         return locations(sentences_of_text(text, tokenizer), text)
@@ -55,8 +65,9 @@ def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]
 
 def sentence_ranges(tokens: Sequence[str]) -> list[range]:
     """
-    The positions of the tokens of each sentence by the rule of spaCy's `sentencizer`, which is the same for all
-    languages: after a sentence end, the next sentence begins at the first token that is not punctuation.
+    The positions of the tokens of each sentence by the rule of spaCy's `sentencizer`, which is the
+    same for all languages: after a sentence end, the next sentence begins at the first token that
+    is not punctuation.
     """
     ends, is_punctuation = _rule()
     starts, is_after_end = [0] if tokens else [], False
@@ -81,8 +92,9 @@ def _rule() -> tuple[frozenset[str], Callable[[str], bool]]:
 
 def pieces(words: Sequence[str], max_words: int = MAX_SENTENCE_WORDS) -> list[range]:
     """
-    The positions of the words of each piece of a sentence. A piece has at most `max_words` words: it ends
-    after the last punctuation in its second half, or has `max_words` words if there is none.
+    The positions of the words of each piece of a sentence. A piece has at most `max_words` words:
+    it ends after the last punctuation in its second half, or has `max_words` words if there is
+    none.
     """
     found = []
     start = 0

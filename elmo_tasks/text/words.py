@@ -1,6 +1,6 @@
 """
-From text to words. spaCy, whose rules need no model, is imported on first use. Words that are given as a list
-are used as they are.
+From text to words. spaCy, whose rules need no model, is imported on first use. Words that are given
+as a list are used as they are.
 """
 
 import os
@@ -11,14 +11,24 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from elmo_tasks.extras import needs
+from elmo_tasks.files.extras import needs
 from elmo_tasks.text.normal import first_stretch, in_nfc, origins
 
 __all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words"]
-__all__ += ["located_words", "locations", "pipeline_of", "tokens_of_text", "words_of", "words_of_text"]
+__all__ += [
+    "located_words",
+    "locations",
+    "pipeline_of",
+    "tokens_of_text",
+    "words_of",
+    "words_of_text",
+]
 
 Tokenizer = str | Callable[[str], Sequence[str]]
-"""spaCy's code of a language with rules for it (`"de"`; `"xx"` for any), `"whitespace"`, or a function."""
+"""
+spaCy's code of a language with rules for it (`"de"`; `"xx"` for any), `"whitespace"`, or a
+function.
+"""
 Sentence = str | Sequence[str]
 """A sentence as a string, or as a list of its words."""
 
@@ -35,18 +45,24 @@ TREEBANK_WORDS = {
     "``": '"',
     "''": '"',
 }
-"""The Penn Treebank's escaped words, and their form in ordinary text, which biLMs are trained on."""
+"""
+The Penn Treebank's escaped words, and their form in ordinary text, which biLMs are trained on.
+"""
 
-# Words in a tokenizer's cache, about 20 MB. With spaCy's default of 10,000, most of the time goes into uncached words.
-# (A memory zone per text would drop the cache after each text, which takes ten times as long.)
+# Words in a tokenizer's cache, about 20 MB. With spaCy's default of 10,000, most of the time goes
+# into uncached words. (A memory zone per text would drop the cache after each text, which takes ten
+# times as long.)
 _CACHED_WORDS = 200_000
 # A pipeline keeps each distinct word; after this many, about 150 MB, it is replaced by a new one.
 _MAX_DISTINCT_WORDS = 300_000
 
-# spaCy's rules remove signs from a stretch without white space one by one, and search the rest after each: the time
-# grows with the square of its length. A run of signs, or any other stretch, is therefore cut; a stretch after a full
-# stop or comma of East Asian scripts, if its second half has one.
-_OVERLONG = re.compile(r"[^\w\s]{100}(?=[^\w\s])|(?=\S{501})(?:\S{250,499}[。！？，、；：]|\S{500})")
+# spaCy's rules remove signs from a stretch without white space one by one, and search the rest
+# after each: the time grows with the square of its length. A run of signs, or any other stretch, is
+# therefore cut; a stretch after a full stop or comma of East Asian scripts, if its second half has
+# one.
+_OVERLONG = re.compile(
+    r"[^\w\s]{100}(?=[^\w\s])|(?=\S{501})(?:\S{250,499}[。！？，、；：]|\S{500})"
+)
 # A longer call would keep the interpreter, and so all threads, waiting.
 _MAX_CHARACTERS = 4000
 # The part of a text for one call ends before a line, otherwise before a word.
@@ -54,11 +70,17 @@ _PART = re.compile(r".{1,4000}(?:\Z|(?<=\n)(?=\S))|.{1,4000}(?<=\s)(?=\S)|.{1,40
 
 _pipelines: dict[str, Any] = {}
 lock = threading.Lock()
-"""Held while a shared pipeline is used: its tokenizer and its vocabulary may be used by one thread at a time."""
+"""
+Held while a shared pipeline is used: its tokenizer and its vocabulary may be used by one thread at
+a time.
+"""
 
 
 class Word(NamedTuple):
-    """A word of a text, normalised, and the offsets of its first character and of the one after its last."""
+    """
+    A word of a text, normalised, and the offsets of its first character and of the one after its
+    last.
+    """
 
     text: str
     start: int
@@ -66,11 +88,16 @@ class Word(NamedTuple):
 
 
 def as_words(words: Any) -> list[str]:
-    """The words of a sentence from a user: strings that are neither white space nor boundaries. Others are an error."""
+    """
+    The words of a sentence from a user: strings that are neither white space nor boundaries. Others
+    are an error.
+    """
     are_words = isinstance(words, Iterable) and not isinstance(words, str | bytes)
     found = list(words) if are_words else [words]
     wrong = [
-        word for word in found if not isinstance(word, str) or not word.strip(string.whitespace) or word in BOUNDARIES
+        word
+        for word in found
+        if not isinstance(word, str) or not word.strip(string.whitespace) or word in BOUNDARIES
     ]
     if wrong or not are_words:
         place = f" in {words!r:.200}" if are_words else ""
@@ -80,7 +107,9 @@ def as_words(words: Any) -> list[str]:
 
 def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
     """The words of a sentence: see `words_of_text` for a string."""
-    return as_words(words_of_text(sentence, tokenizer or "en") if isinstance(sentence, str) else sentence)
+    return as_words(
+        words_of_text(sentence, tokenizer or "en") if isinstance(sentence, str) else sentence
+    )
 
 
 def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
@@ -89,7 +118,10 @@ def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
 
 
 def tokens_of_text(text: str, tokenizer: Tokenizer) -> list[str]:
-    """The tokens of a text in NFC, in a time proportional to its length. spaCy also has tokens of white space."""
+    """
+    The tokens of a text in NFC, in a time proportional to its length. spaCy also has tokens of
+    white space.
+    """
     if tokenizer == "whitespace":
         return text.split()
     if not isinstance(tokenizer, str):
@@ -120,7 +152,9 @@ def located_words(text: str, tokenizer: Tokenizer = "en") -> list[Word]:
 
 
 def locations(sentences: Iterable[Sequence[str]], text: str) -> list[list[Word]]:
-    """The words of sentences, in the order of the text that they come from, with their offsets in it."""
+    """
+    The words of sentences, in the order of the text that they come from, with their offsets in it.
+    """
     normal, end = in_nfc(text), 0
     found: list[list[Word]] = []
     for words in sentences:
@@ -128,18 +162,26 @@ def locations(sentences: Iterable[Sequence[str]], text: str) -> list[list[Word]]
         for word in words:
             start = normal.find(word, end)
             if start < 0:
-                raise ValueError(f"expected a tokenizer that only splits the text, got the word {word!r:.60}")
+                raise ValueError(
+                    f"expected a tokenizer that only splits the text, got the word {word!r:.60}"
+                )
             end = start + len(word)
             # Twice as fast as `Word(...)`.
             found[-1].append(tuple.__new__(Word, (word, start, end)))
     if normal == text:
         return found
     origin = origins(text)
-    return [[Word(word, origin[start], _end(origin, end)) for word, start, end in words] for words in found]
+    return [
+        [Word(word, origin[start], _end(origin, end)) for word, start, end in words]
+        for words in found
+    ]
 
 
 def _end(origin: list[int], end: int) -> int:
-    """The offset after the last character of a word. If NFC has expanded the character, it is not divided."""
+    """
+    The offset after the last character of a word. If NFC has expanded the character, it is not
+    divided.
+    """
     return origin[bisect_right(origin, origin[end - 1])]
 
 

@@ -1,4 +1,7 @@
-"""Parts of AllenNLP's trainer: callbacks, checkpointer, optimizer, moving average and learning rate schedules."""
+"""
+Parts of AllenNLP's trainer: callbacks, checkpointer, optimizer, moving average and learning rate
+schedules.
+"""
 
 from elmo_tasks.trainer.callbacks import LearnedMixCallback, PerplexityBeforeCallback
 from elmo_tasks.trainer.frozen_once_checkpointer import FrozenOnceCheckpointer

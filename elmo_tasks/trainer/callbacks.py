@@ -16,14 +16,18 @@ __all__ = ["LearnedMixCallback", "PerplexityBeforeCallback", "learned_mixes"]
 
 _GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
 # The `elmo` token embedders of our models.
-_PLACES = {"text_field_embedder.token_embedder_elmo": "input", "output_embedder.token_embedder_elmo": "output"}
+_PLACES = {
+    "text_field_embedder.token_embedder_elmo": "input",
+    "output_embedder.token_embedder_elmo": "output",
+}
 
 
 @TrainerCallback.register("elmo_learned_mix")
 class LearnedMixCallback(TrainerCallback):
     """
-    Prints at the end of training the mix of layers that ELMo has learned at each place: gamma and the weights after the
-    softmax, Eq. (1) of the paper. It is one of the trainer's default callbacks (`enable_default_callbacks`).
+    Prints at the end of training the mix of layers that ELMo has learned at each place: gamma and
+    the weights after the softmax, Eq. (1) of the paper. It is one of the trainer's default
+    callbacks (`enable_default_callbacks`).
     """
 
     def on_end(
@@ -47,27 +51,39 @@ class LearnedMixCallback(TrainerCallback):
 
 
 def learned_mixes(weights: Mapping[str, torch.Tensor]) -> list[dict[str, Any]]:
-    """For each `place` of ELMo: `gamma`, and the `weights` of the layers after the softmax; none for a single layer."""
+    """
+    For each `place` of ELMo: `gamma`, and the `weights` of the layers after the softmax; none for a
+    single layer.
+    """
     mixes = []
     for name in (name.removesuffix(_GAMMA) for name in weights if name.endswith(_GAMMA)):
         of_layers = softmax_weights(weights[name + _WEIGHTS]) if name + _WEIGHTS in weights else []
-        mixes.append({"place": _PLACES.get(name, name), "weights": of_layers, "gamma": weights[name + _GAMMA].item()})
+        mixes.append(
+            {
+                "place": _PLACES.get(name, name),
+                "weights": of_layers,
+                "gamma": weights[name + _GAMMA].item(),
+            }
+        )
     return mixes
 
 
 @TrainerCallback.register("elmo_perplexity_before")
 class PerplexityBeforeCallback(TrainerCallback):
     """
-    Evaluates the model on the validation data before its first step and writes `metrics_before.json`. At the
-    end of training, prints the perplexities before and after, as in Table 7 of the paper's appendix, and the
-    share of words that are not in the vocabulary and count as one word.
+    Evaluates the model on the validation data before its first step and writes
+    `metrics_before.json`. At the end of training, prints the perplexities before and after, as in
+    Table 7 of the paper's appendix, and the share of words that are not in the vocabulary and count
+    as one word.
     """
 
     @property
     def _path(self) -> Path:
         return Path(self.serialization_dir, "metrics_before.json")
 
-    def on_start(self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any) -> None:
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
         # In a recovered run, the weights have already changed.
         if not self._path.exists():
             metrics = evaluate(trainer.model, trainer._validation_data_loader, trainer.cuda_device)

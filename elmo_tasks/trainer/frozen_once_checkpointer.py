@@ -26,19 +26,24 @@ _LEFT_OUT = "elmo_left_out"
 @Checkpointer.register("elmo_frozen_once")
 class FrozenOnceCheckpointer(Checkpointer):
     """
-    Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once per run, to `frozen_weights.th`,
-    and omits them from the checkpoint of every epoch. `best.th` and the archive stay complete, and `allennlp_today`
-    adds them when the weights of an epoch are read or archived. If a run is
-    killed while it writes a checkpoint, it leaves no partial checkpoint and resumes from the previous one.
+    Writes the frozen parameters of a model (the biLM: 375 MB in the paper) once per run, to
+    `frozen_weights.th`, and omits them from the checkpoint of every epoch. `best.th` and the
+    archive stay complete, and `allennlp_today` adds them when the weights of an epoch are read or
+    archived. If a run is killed while it writes a checkpoint, it leaves no partial checkpoint and
+    resumes from the previous one.
 
-    In distributed training, `save_every_num_seconds` has no effect; AllenNLP's own checkpointer rejects it.
+    In distributed training, `save_every_num_seconds` has no effect; AllenNLP's own checkpointer
+    rejects it.
     """
 
     # The names in the file. A parameter that is no longer frozen stays in the checkpoint.
     _stored: frozenset[str] | None = None
 
     def __init__(
-        self, serialization_dir: str | os.PathLike[str], save_every_num_seconds: Optional[float] = None, **kwargs: Any
+        self,
+        serialization_dir: str | os.PathLike[str],
+        save_every_num_seconds: Optional[float] = None,
+        **kwargs: Any,
     ) -> None:
         seconds = None if is_distributed() else save_every_num_seconds
         super().__init__(serialization_dir, save_every_num_seconds=seconds, **kwargs)
@@ -51,8 +56,8 @@ class FrozenOnceCheckpointer(Checkpointer):
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
         """
-        Saves a checkpoint if one is due. Always returns `False`, so the trainer writes the whole model to
-        `best.th` instead of copying the checkpoint.
+        Saves a checkpoint if one is due. Always returns `False`, so the trainer writes the whole
+        model to `best.th` instead of copying the checkpoint.
         """
         super().maybe_save_checkpoint(trainer, num_epochs_completed, num_batches_in_epoch_completed)
         return False
@@ -61,17 +66,30 @@ class FrozenOnceCheckpointer(Checkpointer):
         checkpoint = trainer.get_checkpoint_state()
         if checkpoint is not None and self._serialization_dir is not None:
             parameters = trainer.model.named_parameters(remove_duplicate=False)
-            frozen = {name: parameter.detach() for name, parameter in parameters if not parameter.requires_grad}
+            frozen = {
+                name: parameter.detach()
+                for name, parameter in parameters
+                if not parameter.requires_grad
+            }
             if self._stored is None:
                 self._stored = frozenset(frozen)
                 if frozen:
                     _save(frozen, self._frozen_path)
             left_out = self._stored & frozen.keys()
-            changing = {name: value for name, value in checkpoint.model_state.items() if name not in left_out}
-            checkpoint = TrainerCheckpoint(changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(left_out)})
-            at = checkpoint.trainer_state["epochs_completed"], checkpoint.trainer_state["batches_in_epoch_completed"]
-            # AllenNLP writes a file in place unless it exists, so ours are written first. The model state
-            # comes last, because AllenNLP finds checkpoints by it.
+            changing = {
+                name: value
+                for name, value in checkpoint.model_state.items()
+                if name not in left_out
+            }
+            checkpoint = TrainerCheckpoint(
+                changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(left_out)}
+            )
+            at = (
+                checkpoint.trainer_state["epochs_completed"],
+                checkpoint.trainer_state["batches_in_epoch_completed"],
+            )
+            # AllenNLP writes a file in place unless it exists, so ours are written first. The model
+            # state comes last, because AllenNLP finds checkpoints by it.
             _save(checkpoint.trainer_state, self._training_state_path(*at))
             _save(checkpoint.model_state, self._model_state_path(*at))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))

@@ -13,11 +13,14 @@ __all__ = ["FusedAdam", "LinearWithShortWarmup", "RecoverableMovingAverage", "St
 @Optimizer.register("elmo_fused_adam")
 class FusedAdam(AdamOptimizer):
     """
-    AllenNLP's `adam` with torch's fused kernel. It takes the same steps, and the checkpoints of both are
-    interchangeable; it is several times as fast with many weights, such as tuned word vectors.
+    AllenNLP's `adam` with torch's fused kernel. It takes the same steps, and the checkpoints of
+    both are interchangeable; it is several times as fast with many weights, such as tuned word
+    vectors.
     """
 
-    def __init__(self, model_parameters: list[tuple[str, torch.nn.Parameter]], **kwargs: Any) -> None:
+    def __init__(
+        self, model_parameters: list[tuple[str, torch.nn.Parameter]], **kwargs: Any
+    ) -> None:
         super().__init__(model_parameters, **kwargs)
         for group in self.param_groups:
             group["fused"] = True
@@ -26,16 +29,20 @@ class FusedAdam(AdamOptimizer):
         parameters = [parameter for group in self.param_groups for parameter in group["params"]]
         for parameter in parameters:
             gradient = parameter.grad
-            # The kernel reads both in memory order. Autograd gives them the same strides; other code may not.
+            # The kernel reads both in memory order. Autograd gives them the same strides; other
+            # code may not.
             if gradient is not None and gradient.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(gradient)
         result = super().step(closure)
-        # The kernel does not increment the versions of the weights, on which autograd and our caches rely.
+        # The kernel does not increment the versions of the weights, on which autograd and our
+        # caches rely.
         torch.autograd.graph.increment_version(parameters)
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the state of this class, or of AllenNLP's `adam`, which has different kernel options."""
+        """
+        Loads the state of this class, or of AllenNLP's `adam`, which has different kernel options.
+        """
         groups = [{**group, "fused": True, "foreach": None} for group in state_dict["param_groups"]]
         super().load_state_dict({**state_dict, "param_groups": groups})
 
@@ -43,9 +50,10 @@ class FusedAdam(AdamOptimizer):
 @MovingAverage.register("elmo_exponential")
 class RecoverableMovingAverage(ExponentialMovingAverage):
     """
-    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's own class
-    saves the weights themselves. After `allennlp train --recover`, it averages those copies, which are no
-    longer trained, so validation and `best.th` use the weights of the last step, without a warning.
+    AllenNLP's exponential moving average, for runs that are interrupted and recovered. AllenNLP's
+    own class saves the weights themselves. After `allennlp train --recover`, it averages those
+    copies, which are no longer trained, so validation and `best.th` use the weights of the last
+    step, without a warning.
     """
 
     def state_dict(self) -> dict[str, Any]:
@@ -59,11 +67,13 @@ class RecoverableMovingAverage(ExponentialMovingAverage):
 @LearningRateScheduler.register("elmo_staircase")
 class StaircaseDecay(LearningRateScheduler):
     """
-    Multiplies the learning rate by `decay_rate` every `batches_per_step` batches, as Lee et al. (2017) do for
-    coreference. AllenNLP's `exponential` counts epochs.
+    Multiplies the learning rate by `decay_rate` every `batches_per_step` batches, as Lee et al.
+    (2017) do for coreference. AllenNLP's `exponential` counts epochs.
     """
 
-    def __init__(self, optimizer: torch.optim.Optimizer, decay_rate: float, batches_per_step: int) -> None:
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, decay_rate: float, batches_per_step: int
+    ) -> None:
         super().__init__(optimizer)
         self._decay_rate = decay_rate
         self._batches_per_step = batches_per_step
@@ -83,8 +93,8 @@ class StaircaseDecay(LearningRateScheduler):
 @LearningRateScheduler.register("elmo_linear_with_warmup")
 class LinearWithShortWarmup(LinearWithWarmup):
     """
-    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one could take
-    most or all of a short training run.
+    AllenNLP's `linear_with_warmup`, with a warm-up of at most a tenth of the steps: a longer one
+    could take most or all of a short training run.
     """
 
     def __init__(

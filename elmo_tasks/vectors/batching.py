@@ -1,4 +1,6 @@
-"""Batches of bounded size from a stream of sentences, and groups of sentences that share batches."""
+"""
+Batches of bounded size from a stream of sentences, and groups of sentences that share batches.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -8,7 +10,14 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-__all__ = ["batches_by_length", "chunks", "compute_by_length", "embed_groups", "in_order", "one_ahead"]
+__all__ = [
+    "batches_by_length",
+    "chunks",
+    "compute_by_length",
+    "embed_groups",
+    "in_order",
+    "one_ahead",
+]
 
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
@@ -33,8 +42,9 @@ def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[l
 
 def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator[list[int]]:
     """
-    The indices of the sentences of each batch, longest first. A batch has at most `batch_tokens` words,
-    including padding and the two boundaries of each sentence; a longer sentence is a batch by itself.
+    The indices of the sentences of each batch, longest first. A batch has at most `batch_tokens`
+    words, including padding and the two boundaries of each sentence; a longer sentence is a batch
+    by itself.
     """
     lengths = np.array([len(sentence) + 2 for sentence in sentences], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable").tolist()
@@ -46,11 +56,15 @@ def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator
 
 
 def compute_by_length(
-    compute: Callable[[list[int]], _Item], sentences: Sequence[Sized], batch_tokens: int, option: str
+    compute: Callable[[list[int]], _Item],
+    sentences: Sequence[Sized],
+    batch_tokens: int,
+    option: str,
 ) -> Iterator[tuple[list[int], _Item]]:
     """
-    The indices of each of `batches_by_length`, and what `compute` returns for them. A batch that does not fit in the
-    memory of a GPU is halved and computed again. `option` is the user's name for `batch_tokens`.
+    The indices of each of `batches_by_length`, and what `compute` returns for them. A batch that
+    does not fit in the memory of a GPU is halved and computed again. `option` is the user's name
+    for `batch_tokens`.
     """
     if batch_tokens < 1:
         raise ValueError(f"expected at least 1 for {option}, got {batch_tokens}")
@@ -62,7 +76,10 @@ def compute_by_length(
         except torch.OutOfMemoryError as error:
             middle = len(rows) // 2
             if middle == 0:
-                n_words, memory = len(sentences[rows[0]]), str(error).partition(" Including")[0].replace(". ", ", ")
+                n_words, memory = (
+                    len(sentences[rows[0]]),
+                    str(error).partition(" Including")[0].replace(". ", ", "),
+                )
                 text = f"a sentence of {n_words:,} words, which {option} does not split, does not fit in memory"
                 raise torch.OutOfMemoryError(f"{text}: {memory.rstrip('.')}") from None
             batches.extendleft([rows[middle:], rows[:middle]])
@@ -81,7 +98,9 @@ def one_ahead(items: Iterable[_Item]) -> Iterator[_Item]:
 
 
 def in_order(numbered: Iterable[tuple[int, _Item]]) -> Iterator[_Item]:
-    """Items with the numbers 0, 1, ... in any order: each as soon as it and all before it have come."""
+    """
+    Items with the numbers 0, 1, ... in any order: each as soon as it and all before it have come.
+    """
     waiting: dict[int, _Item] = {}
     n_done = 0
     for number, item in numbered:
@@ -111,7 +130,8 @@ def embed_groups(
 
 
 def _embed_together(
-    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]], groups: Iterable[tuple[_Key, list[list[str]]]]
+    embed: Callable[[Iterable[list[str]]], Iterator[np.ndarray]],
+    groups: Iterable[tuple[_Key, list[list[str]]]],
 ) -> Iterator[tuple[_Key, np.ndarray]]:
     """The vectors of groups that may share batches."""
     read: deque[tuple[_Key, int]] = deque()

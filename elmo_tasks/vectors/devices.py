@@ -16,6 +16,10 @@ def device_of(device: Device) -> torch.device:
         return torch.empty(0, device=device).device
     except (AssertionError, RuntimeError) as error:
         # torch names neither the argument nor a value that works.
-        devices = ", ".join(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
+        devices = ", ".join(
+            ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+        )
         reason = str(error).partition("\n")[0]
-        raise ValueError(f"expected one of the devices {devices}, got '{device}' ({reason})") from None
+        raise ValueError(
+            f"expected one of the devices {devices}, got '{device}' ({reason})"
+        ) from None

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerStore, shared_bilm
-from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.files.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
 from elmo_tasks.text.sentences import Document, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
@@ -60,23 +60,28 @@ class VectorOptions(TypedDict, total=False):
 
 class Elmo:
     """
-    Vectors of words and sentences from a biLM. Each sentence is embedded independently: sentences before it,
-    after it or in the same batch do not change its vectors, except for float32 rounding.
+    Vectors of words and sentences from a biLM. Each sentence is embedded independently: sentences
+    before it, after it or in the same batch do not change its vectors, except for float32 rounding.
 
     # Parameters
 
     bilm
-        The biLM, which is not copied. Gradients are never computed; freeze the biLM for full speed, as
-        `from_pretrained` and `from_files` do.
+        The biLM, which is not copied. Gradients are never computed; freeze the biLM for full speed,
+        as `from_pretrained` and `from_files` do.
     layer_cache
         Keeps the layers that a frozen biLM computes for sentences from one run to the next.
     tokenizer
-        How sentences that are strings are split, after normalisation to NFC: by spaCy's rules for a language (`"de"`,
-        `"xx"` for any; `None` is English), at `"whitespace"`, or by a function. Lists of words are used as they are.
+        How sentences that are strings are split, after normalisation to NFC: by spaCy's rules for a
+        language (`"de"`, `"xx"` for any; `None` is English), at `"whitespace"`, or by a function.
+        Lists of words are used as they are.
     """
 
     def __init__(
-        self, bilm: Bilm, *, layer_cache: LayerStore | None = None, tokenizer: Tokenizer | None = None
+        self,
+        bilm: Bilm,
+        *,
+        layer_cache: LayerStore | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         self.bilm = bilm
         self._layers_of: Bilm | CachedBilm = bilm
@@ -98,17 +103,21 @@ class Elmo:
         # Parameters
 
         bilm
-            A name (`"small-open"`, which is included; `"original"` and others, which are downloaded on first
-            use), a folder, an archive, or a repository on the Hugging Face hub: see `pretrained_files`.
+            A name (`"small-open"`, which is included; `"original"` and others, which are downloaded
+            on first use), a folder, an archive, or a repository on the Hugging Face hub: see
+            `pretrained_files`.
         device
-            Where to compute: `"cpu"`, `"cuda"`, `"cuda:1"` and so on. `None`: on a GPU if there is one.
+            Where to compute: `"cpu"`, `"cuda"`, `"cuda:1"` and so on. `None`: on a GPU if there is
+            one.
         precision
             The precision of matrix products, `"auto"` for the fastest: see `Bilm`. `None`: float32.
         layer_cache, tokenizer
             See the class.
         """
         files = pretrained_files(bilm)
-        return cls.from_files(*files, device=device, precision=precision, layer_cache=layer_cache, tokenizer=tokenizer)
+        return cls.from_files(
+            *files, device=device, precision=precision, layer_cache=layer_cache, tokenizer=tokenizer
+        )
 
     @classmethod
     def from_files(
@@ -123,23 +132,28 @@ class Elmo:
     ) -> Self:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
         found = device_of(device)
-        bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32").requires_grad_(False)
+        bilm = Bilm.from_files(
+            options_file, weight_file, precision=precision or "float32"
+        ).requires_grad_(False)
         return cls(bilm.to(found), layer_cache=layer_cache, tokenizer=tokenizer)
 
     def share(self) -> Self:
         """
-        Uses the biLM of the trained models in this process if it is the same one, and the layers that they have
-        computed for a sentence. `bilm` may then be neither trained nor moved.
+        Uses the biLM of the trained models in this process if it is the same one, and the layers
+        that they have computed for a sentence. `bilm` may then be neither trained nor moved.
         """
         if self._layers_of is self.bilm:
             self._layers_of = shared = shared_bilm(self.bilm)
             self.bilm = shared.bilm
         return self
 
-    def save(self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5") -> None:
+    def save(
+        self, folder: str | PathLike[str], *, format: Literal["hdf5", "safetensors"] = "hdf5"
+    ) -> None:
         """
         Writes `options.json`, the weights and, if it is missing, a README for the Hugging Face hub.
-        `from_pretrained` loads the folder, and after `hf upload org/name FOLDER` it loads `"org/name"`.
+        `from_pretrained` loads the folder, and after `hf upload org/name FOLDER` it loads
+        `"org/name"`.
         """
         folder = Path(folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -150,7 +164,9 @@ class Elmo:
 
     def __repr__(self) -> str:
         device = next(self.bilm.parameters()).device
-        return f"Elmo({self.n_layers} layers of {self.dim} dimensions, {self.bilm.kernel} on {device})"
+        return (
+            f"Elmo({self.n_layers} layers of {self.dim} dimensions, {self.bilm.kernel} on {device})"
+        )
 
     @property
     def dim(self) -> int:
@@ -164,18 +180,29 @@ class Elmo:
 
     @overload
     def embed(
-        self, sentences: Iterable[Sentence], *, output: Literal["torch"], **options: Unpack[VectorOptions]
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        output: Literal["torch"],
+        **options: Unpack[VectorOptions],
     ) -> list[torch.Tensor]: ...
 
     @overload
     def embed(
-        self, sentences: Iterable[Sentence], *, output: Literal["numpy"] = "numpy", **options: Unpack[VectorOptions]
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        output: Literal["numpy"] = "numpy",
+        **options: Unpack[VectorOptions],
     ) -> list[np.ndarray]: ...
 
-    def embed(self, sentences: Any, *, output: Any = "numpy", **options: Unpack[VectorOptions]) -> list[Any]:
+    def embed(
+        self, sentences: Any, *, output: Any = "numpy", **options: Unpack[VectorOptions]
+    ) -> list[Any]:
         """
-        The vectors of sentences, all in memory: see `embed_iter` for arguments and results. A sentence that is a string
-        is split by the tokenizer, by default spaCy's rules for English. Lines of files are split at white space.
+        The vectors of sentences, all in memory: see `embed_iter` for arguments and results. A
+        sentence that is a string is split by the tokenizer, by default spaCy's rules for English.
+        Lines of files are split at white space.
         """
         return list(self.embed_iter(sentences, output=output, **options))
 
@@ -192,8 +219,8 @@ class Elmo:
         output: Literal["numpy", "torch"] = "numpy",
     ) -> Iterator[Any]:
         """
-        The vectors of sentences, one sentence at a time, in their order. Only about eight batches of
-        sentences and their vectors are in memory.
+        The vectors of sentences, one sentence at a time, in their order. Only about eight batches
+        of sentences and their vectors are in memory.
 
         # Parameters
 
@@ -202,17 +229,20 @@ class Elmo:
             tokenizer splits into words. A string is one sentence, and so is a `Doc` or a `Span` of
             spaCy: its words are its tokens in NFC, without white space.
         layers
-            `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`; `"all"` keeps the
-            layers apart; `"top"` is the highest; a number selects that layer (0 is the context-insensitive one).
+            `"mix"` is Eq. (1) of the paper, `gamma * sum_j s_j h_j` with `s = softmax(weights)`;
+            `"all"` keeps the layers apart; `"top"` is the highest; a number selects that layer (0
+            is the context-insensitive one).
         weights
-            Of the mix, one number per layer, before the softmax. `None`: the plain average of the layers.
+            Of the mix, one number per layer, before the softmax. `None`: the plain average of the
+            layers.
         gamma
             Scales the vectors.
         pool
             One vector for each sentence: see `pooled`. `None`: a vector for each word.
         batch_tokens
-            Words per batch, including padding and sentence boundaries. A longer sentence is a batch by
-            itself. `None`: 4,096 on a CPU and 16,384 on a GPU. A batch that does not fit in its memory is halved.
+            Words per batch, including padding and sentence boundaries. A longer sentence is a batch
+            by itself. `None`: 4,096 on a CPU and 16,384 on a GPU. A batch that does not fit in its
+            memory is halved.
         progress
             Whether to show a bar on stderr. `None`: if stderr is a terminal.
         output
@@ -221,27 +251,39 @@ class Elmo:
         # Returns
 
         `Iterator[np.ndarray]`
-            The float32 vectors of each sentence, of shape `(n_words, dim)`, or `(dim,)` with a `pool`; with
-            `layers="all"`, `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence without words keeps
-            its place: its shape is `(0, dim)`, and with a `pool` its vector is zero.
+            The float32 vectors of each sentence, of shape `(n_words, dim)`, or `(dim,)` with a
+            `pool`; with `layers="all"`, `(n_layers, n_words, dim)` or `(n_layers, dim)`. A sentence
+            without words keeps its place: its shape is `(0, dim)`, and with a `pool` its vector is
+            zero.
         """
         sentences = _listed(sentences)
-        selection = LayerSelection(n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool)
+        selection = LayerSelection(
+            n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool
+        )
         on_cpu = next(self.bilm.parameters()).device.type == "cpu"
         n_tokens = int(batch_tokens or (4096 if on_cpu else 16384))
         return self._embedded(sentences, selection, n_tokens, progress, output == "numpy")
 
     def embed_documents(
-        self, documents: Iterable[Document], *, whole: bool = False, **options: Unpack[VectorOptions]
+        self,
+        documents: Iterable[Document],
+        *,
+        whole: bool = False,
+        **options: Unpack[VectorOptions],
     ) -> list[np.ndarray]:
         """The vectors of documents, all in memory: see `embed_documents_iter`."""
         return list(self.embed_documents_iter(documents, whole=whole, **options))
 
     def embed_documents_iter(
-        self, documents: Iterable[Document], *, whole: bool = False, **options: Unpack[VectorOptions]
+        self,
+        documents: Iterable[Document],
+        *,
+        whole: bool = False,
+        **options: Unpack[VectorOptions],
     ) -> Iterator[np.ndarray]:
         """
-        The vectors of documents, one document at a time. The sentences of all documents share batches.
+        The vectors of documents, one document at a time. The sentences of all documents share
+        batches.
 
         # Parameters
 
@@ -250,17 +292,17 @@ class Elmo:
             rule for their ends; or a list of sentences; or a `Doc` of spaCy with its own tokens and
             sentences.
         whole
-            Whether the biLM reads a document as one sequence, without boundaries between its sentences.
-            Memory grows with the length of the document. The public biLMs were trained on running text,
-            `small-open` on single sentences.
+            Whether the biLM reads a document as one sequence, without boundaries between its
+            sentences. Memory grows with the length of the document. The public biLMs were trained
+            on running text, `small-open` on single sentences.
         **options
             See `embed_iter`. `pool` pools the words of the whole document.
 
         # Returns
 
         `Iterator[np.ndarray]`
-            One array for each document, of shape `(n_words, dim)`, or as in `embed_iter` with a `pool` or
-            `layers="all"`.
+            One array for each document, of shape `(n_words, dim)`, or as in `embed_iter` with a
+            `pool` or `layers="all"`.
         """
         pool = options.pop("pool", None)
         LayerSelection(n_layers=self.n_layers, pool=pool)
@@ -294,16 +336,27 @@ class Elmo:
         if next(self.bilm.parameters()).is_cuda:
             # The next batch is prepared before the results of this one are waited for.
             batches = one_ahead(batches)
-        numbered = chain.from_iterable(zip(numbers, batch.arrays(), strict=True) for numbers, batch in batches)
-        with tqdm(total=total, unit="sentence", disable=None if progress is None else not progress) as bar:
+        numbered = chain.from_iterable(
+            zip(numbers, batch.arrays(), strict=True) for numbers, batch in batches
+        )
+        with tqdm(
+            total=total, unit="sentence", disable=None if progress is None else not progress
+        ) as bar:
             for array in in_order(numbered):
                 bar.update()
                 yield array
 
     def _batches(
-        self, sentences: Iterable[list[str]], selection: LayerSelection, batch_tokens: int, as_numpy: bool
+        self,
+        sentences: Iterable[list[str]],
+        selection: LayerSelection,
+        batch_tokens: int,
+        as_numpy: bool,
     ) -> Iterator[tuple[list[int], "_BatchVectors"]]:
-        """The numbers of the sentences of each batch, and their vectors, which may not have arrived yet."""
+        """
+        The numbers of the sentences of each batch, and their vectors, which may not have arrived
+        yet.
+        """
         first = 0
         for chunk in chunks(sentences, batch_tokens):
             compute = partial(self._vectors, chunk, selection=selection, as_numpy=as_numpy)
@@ -322,7 +375,9 @@ class Elmo:
         given = words_of_doc(sentence) if is_doc(sentence) else sentence
         words, boundaries = words_of(given, self._tokenizer), self.bilm.word_rows.boundaries
         if not set(boundaries).isdisjoint(words):
-            raise ValueError(f"expected no {' or '.join(boundaries)}, which this biLM adds to {words!r:.200}")
+            raise ValueError(
+                f"expected no {' or '.join(boundaries)}, which this biLM adds to {words!r:.200}"
+            )
         warn_of_marks(words)
         return words
 
@@ -338,12 +393,17 @@ class Elmo:
             # From a GPU to pinned memory, before the kernels of the next batch.
             vectors = vectors.to("cpu", non_blocking=stream is not None)
         lengths = list(map(len, sentences)) if selection.pool is None else None
-        return _BatchVectors(vectors, lengths, as_numpy, None if stream is None else stream.record_event())
+        return _BatchVectors(
+            vectors, lengths, as_numpy, None if stream is None else stream.record_event()
+        )
 
 
 @dataclass(frozen=True)
 class _BatchVectors:
-    """The vectors of a batch, of shape `(batch_size, ..., dim)`, which a GPU may still compute and copy."""
+    """
+    The vectors of a batch, of shape `(batch_size, ..., dim)`, which a GPU may still compute and
+    copy.
+    """
 
     vectors: torch.Tensor
     lengths: list[int] | None
@@ -357,7 +417,9 @@ class _BatchVectors:
             self.arrived.synchronize()
         arrays: list[Any] = list(self.vectors.numpy() if self.as_numpy else self.vectors)
         if self.lengths is not None:
-            arrays = [array[..., :n_words, :] for array, n_words in zip(arrays, self.lengths, strict=True)]
+            arrays = [
+                array[..., :n_words, :] for array, n_words in zip(arrays, self.lengths, strict=True)
+            ]
         # Copies, because a view would keep its whole batch in memory.
         return [array.copy() if self.as_numpy else array.clone() for array in arrays]
 
@@ -365,7 +427,9 @@ class _BatchVectors:
 def _listed(texts: Iterable[Any]) -> Iterable[Any]:
     """The texts, or the only one. A table would be read as the names of its columns."""
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
-        raise ValueError("expected a list of texts, got a table: give one of its columns, as table['text']")
+        raise ValueError(
+            "expected a list of texts, got a table: give one of its columns, as table['text']"
+        )
     if getattr(texts, "shape", ())[1:] == (1,):
         # A column of an array, which would be read as sentences of one word.
         texts = np.asarray(texts)[:, 0]

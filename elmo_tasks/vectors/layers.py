@@ -17,7 +17,9 @@ Pool = Literal["mean", "max", "first-last"]
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSelection:
-    """Vectors from the `n_layers` layers of a batch. For the other arguments, see `Elmo.embed_iter`."""
+    """
+    Vectors from the `n_layers` layers of a batch. For the other arguments, see `Elmo.embed_iter`.
+    """
 
     n_layers: int
     layers: Layers = "mix"
@@ -27,20 +29,29 @@ class LayerSelection:
 
     def __post_init__(self) -> None:
         if self.layers not in ("mix", "all", "top", *range(self.n_layers)):
-            raise ValueError(f"expected layers 'mix', 'all', 'top' or 0 to {self.n_layers - 1}, got {self.layers!r}")
+            raise ValueError(
+                f"expected layers 'mix', 'all', 'top' or 0 to {self.n_layers - 1}, got {self.layers!r}"
+            )
         if self.pool not in (None, *get_args(Pool)):
-            raise ValueError(f"expected one of {', '.join(get_args(Pool))} for pool, got {self.pool!r}")
-        if self.weights is not None and (self.layers != "mix" or len(self.weights) != self.n_layers):
+            raise ValueError(
+                f"expected one of {', '.join(get_args(Pool))} for pool, got {self.pool!r}"
+            )
+        if self.weights is not None and (
+            self.layers != "mix" or len(self.weights) != self.n_layers
+        ):
             found = f"{len(self.weights)} with layers={self.layers!r}"
             raise ValueError(f"expected {self.n_layers} weights with layers='mix', got {found}")
-        factors = [float(factor) for factor in (self.gamma, *(() if self.weights is None else self.weights))]
+        factors = [
+            float(factor)
+            for factor in (self.gamma, *(() if self.weights is None else self.weights))
+        ]
         if not np.isfinite(factors).all():
             raise ValueError(f"expected finite numbers for gamma and weights, got {factors}")
 
     def __call__(self, output: BilmOutput) -> torch.Tensor:
         """
-        Vectors of shape `(batch_size, timesteps, dim)`. A `pool` removes the dimension `timesteps`, and
-        `layers="all"` adds one for the layers: `(batch_size, n_layers, ...)`.
+        Vectors of shape `(batch_size, timesteps, dim)`. A `pool` removes the dimension `timesteps`,
+        and `layers="all"` adds one for the layers: `(batch_size, n_layers, ...)`.
         """
         vectors = self._chosen(output.layers)
         if self.gamma != 1.0:
@@ -48,7 +59,8 @@ class LayerSelection:
             vectors = float(self.gamma) * vectors
         if self.pool is None:
             return vectors
-        # Shape: (batch_size, timesteps), with a dimension for the layers where the vectors have one.
+        # Shape: (batch_size, timesteps), with a dimension for the layers where the vectors have
+        # one.
         mask = output.mask if vectors.dim() == 3 else output.mask[:, None]
         return pooled(vectors, mask, self.pool)
 
@@ -58,7 +70,9 @@ class LayerSelection:
             return torch.stack(list(layers), 1)
         if self.layers != "mix":
             return layers[-1 if self.layers == "top" else int(self.layers)]
-        return mix_layers(layers, softmax_weights([0.0] * self.n_layers if self.weights is None else self.weights))
+        return mix_layers(
+            layers, softmax_weights([0.0] * self.n_layers if self.weights is None else self.weights)
+        )
 
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
@@ -68,12 +82,15 @@ def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tenso
     # Parameters
 
     vectors
-        Shape `(..., timesteps, dim)`, forward units before backward ones, zero where there is no word.
+        Shape `(..., timesteps, dim)`, forward units before backward ones, zero where there is no
+        word.
     mask
-        Boolean, shape `(..., timesteps)`, true where there is a word. All words are before the padding.
+        Boolean, shape `(..., timesteps)`, true where there is a word. All words are before the
+        padding.
     pool
-        `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the forward units
-        of the last word and the backward units of the first, which have each read the whole sentence.
+        `"mean"` of the words; `"max"`, the greatest value of each unit; or `"first-last"`, the
+        forward units of the last word and the backward units of the first, which have each read the
+        whole sentence.
     """
     # Shape: (..., 1)
     lengths = mask.sum(-1, keepdim=True)

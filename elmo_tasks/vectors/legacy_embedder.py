@@ -16,25 +16,32 @@ from elmo_tasks.vectors.pretrained import NAMED_BILMS, local_file, pretrained_fi
 __all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "ElmoEmbedder"]
 
 # The address of the authors' files in old programs, and of the same files today.
-_OLD_SERVER, _SERVER = "https://s3-us-west-2.amazonaws.com/allennlp/", "https://allennlp.s3.amazonaws.com/"
-_DEFAULT = f"{_OLD_SERVER}models/elmo/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway"
+_OLD_SERVER, _SERVER = (
+    "https://s3-us-west-2.amazonaws.com/allennlp/",
+    "https://allennlp.s3.amazonaws.com/",
+)
+_DEFAULT = (
+    f"{_OLD_SERVER}models/elmo/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway"
+)
 DEFAULT_OPTIONS_FILE = f"{_DEFAULT}_options.json"
 DEFAULT_WEIGHT_FILE = f"{_DEFAULT}_weights.hdf5"
 
 
 class ElmoEmbedder:
     """
-    The layers of a biLM for sentences, with the methods and results of AllenNLP's class of this name (0.3 to 0.9). For
-    new code, `Elmo`, which this class calls, is simpler. `elmo_tasks.embed.embed_file` writes files.
+    The layers of a biLM for sentences, with the methods and results of AllenNLP's class of this
+    name (0.3 to 0.9). For new code, `Elmo`, which this class calls, is simpler.
+    `elmo_tasks.corpora.embed.embed_file` writes files.
 
-    Unlike AllenNLP's class, it keeps no state: earlier sentences do not change its vectors. A sentence
-    without words has an empty float32 array of the biLM's own width.
+    Unlike AllenNLP's class, it keeps no state: earlier sentences do not change its vectors. A
+    sentence without words has an empty float32 array of the biLM's own width.
 
     # Parameters
 
     options_file, weight_file
-        Paths, or URLs that begin with `https://`. Files with a URL are downloaded on first use and kept in
-        `ELMO_TASKS_HOME`. The default is the authors' biLM, `"original"` in `Elmo.from_pretrained`.
+        Paths, or URLs that begin with `https://`. Files with a URL are downloaded on first use and
+        kept in `ELMO_TASKS_HOME`. The default is the authors' biLM, `"original"` in
+        `Elmo.from_pretrained`.
     cuda_device
         The number of a GPU. A negative number is the CPU.
     """
@@ -49,14 +56,18 @@ class ElmoEmbedder:
         self._elmo = Elmo.from_files(*_local_files(options_file, weight_file), device=device)
         self.elmo_bilm = self._elmo.bilm
         self.cuda_device = cuda_device
-        # flair moves the states of AllenNLP's LSTM when it unpickles an embedder; this class has none.
+        # flair moves the states of AllenNLP's LSTM when it unpickles an embedder; this class has
+        # none.
         vars(self.elmo_bilm)["_elmo_lstm"] = SimpleNamespace(_states=())
 
     @torch.no_grad()
-    def batch_to_embeddings(self, batch: Sequence[Sequence[str]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def batch_to_embeddings(
+        self, batch: Sequence[Sequence[str]]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The layers of sentences, given as lists of words, of shape `(batch_size, n_layers, timesteps, dim)`,
-        zero where there is no word; and the mask, int64, of shape `(batch_size, timesteps)`.
+        The layers of sentences, given as lists of words, of shape
+        `(batch_size, n_layers, timesteps, dim)`, zero where there is no word; and the mask, int64,
+        of shape `(batch_size, timesteps)`.
         """
         sentences = list(map(as_words, batch))
         for words in sentences:
@@ -66,25 +77,41 @@ class ElmoEmbedder:
         return torch.stack(output.layers, 1), output.mask.long()
 
     def embed_sentence(self, sentence: Sequence[str]) -> np.ndarray:
-        """The layers of a sentence, given as a list of words, float32, of shape `(n_layers, n_words, dim)`."""
+        """
+        The layers of a sentence, given as a list of words, float32, of shape
+        `(n_layers, n_words, dim)`.
+        """
         return self.embed_batch([sentence])[0]
 
     def embed_batch(self, batch: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """For each sentence, given as a list of words, its layers, float32, of shape `(n_layers, n_words, dim)`."""
-        # Not strings: `Elmo` would split them into words; for AllenNLP each of their letters was a word.
+        """
+        For each sentence, given as a list of words, its layers, float32, of shape
+        `(n_layers, n_words, dim)`.
+        """
+        # Not strings: `Elmo` would split them into words; for AllenNLP each of their letters was a
+        # word.
         return self._elmo.embed(list(map(as_words, batch)), layers="all", progress=False)
 
-    def embed_sentences(self, sentences: Iterable[Sequence[str]], batch_size: int = 64) -> Iterator[np.ndarray]:
-        """Like `embed_batch`, one sentence at a time. At most `batch_size` sentences are read ahead."""
+    def embed_sentences(
+        self, sentences: Iterable[Sequence[str]], batch_size: int = 64
+    ) -> Iterator[np.ndarray]:
+        """
+        Like `embed_batch`, one sentence at a time. At most `batch_size` sentences are read ahead.
+        """
         sentences = iter(sentences)
         while batch := list(islice(sentences, batch_size)):
             yield from self.embed_batch(batch)
 
 
 def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:
-    """Local paths of files that are given as paths or URLs. The files of a named biLM are downloaded only once."""
+    """
+    Local paths of files that are given as paths or URLs. The files of a named biLM are downloaded
+    only once.
+    """
     given = [fspath(file).replace(_OLD_SERVER, _SERVER) for file in (options_file, weight_file)]
     for name, addresses in NAMED_BILMS.items():
-        if any(given == [f"{address}options.json", f"{address}weights.hdf5"] for address in addresses):
+        if any(
+            given == [f"{address}options.json", f"{address}weights.hdf5"] for address in addresses
+        ):
             return list(pretrained_files(name))
     return [local_file(file) for file in given]

@@ -1,4 +1,7 @@
-"""Files of biLMs: included in this package, in a folder or an archive, on the hub, or downloaded to a cache."""
+"""
+Files of biLMs: included in this package, in a folder or an archive, on the hub, or downloaded to a
+cache.
+"""
 
 import logging
 import os
@@ -16,17 +19,25 @@ from urllib.request import Request, urlopen
 from filelock import FileLock
 from tqdm import tqdm
 
-from elmo_tasks import shipped
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.formats import read_any_options, read_any_weights
 from elmo_tasks.bilm.many_langs import model_files
 from elmo_tasks.bilm.weights import write_weights
-from elmo_tasks.extras import needs
+from elmo_tasks.files import shipped
 from elmo_tasks.files.archives import expect_regular_file, unpack
 from elmo_tasks.files.atomic_files import atomic_file, atomic_folder, remove_leftovers
+from elmo_tasks.files.extras import needs
 from elmo_tasks.files.json_files import file_digest, text_digest
 
-__all__ = ["NAMED_BILMS", "TIMEOUT", "cache_home", "hub_folder", "is_hub_name", "is_ready", "local_file"]
+__all__ = [
+    "NAMED_BILMS",
+    "TIMEOUT",
+    "cache_home",
+    "hub_folder",
+    "is_hub_name",
+    "is_ready",
+    "local_file",
+]
 __all__ += ["pretrained_files", "write_archived"]
 
 logger = logging.getLogger(__name__)
@@ -40,8 +51,8 @@ TIMEOUT = 20.0
 _HUB = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 _HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*(@.+)?")
 _HUB_FILES = ["*options.json", "*.hdf5", "*.safetensors", "weights.th", "vocab.txt"]
-# The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu` is Old
-# Church Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
+# The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu`
+# is Old Church Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
 _LANGUAGES = (
     "ar bg ca cs cu da de el en es et eu fa fi fr ga gl grc he hi hr hu id it ja ko la lv nl nb nn pl pt ro ru sk sl "
     "sv tr ug uk ur vi zh"
@@ -60,19 +71,25 @@ NAMED_BILMS: dict[str, tuple[str, ...]] = {
     "original-5.5b": (_AUTHORS.format("2x4096_512_2048cnn_2xhighway_5.5B"),),
 }
 """
-The addresses of each biLM by name, in the order in which they are tried: the common beginning of the URLs of
-`options.json` and `weights.hdf5`, or the URL of an archive. A biLM without an address is included in the package.
+The addresses of each biLM by name, in the order in which they are tried: the common beginning of
+the URLs of `options.json` and `weights.hdf5`, or the URL of an archive. A biLM without an address
+is included in the package.
 """
 for _number, _language in enumerate(_LANGUAGES.split(), start=136):
     NAMED_BILMS[f"efml-{_language}"] = (f"https://vectors.nlpl.eu/repository/11/{_number}.zip",)
 
 
 def cache_home() -> Path:
-    """Where downloaded biLMs are kept, each in its own folder: `ELMO_TASKS_HOME`, or else `~/.cache/elmo_tasks`."""
+    """
+    Where downloaded biLMs are kept, each in its own folder: `ELMO_TASKS_HOME`, or else
+    `~/.cache/elmo_tasks`.
+    """
     try:
         return Path(os.environ.get("ELMO_TASKS_HOME") or "~/.cache/elmo_tasks").expanduser()
     except RuntimeError:
-        raise ValueError("expected a home folder for what is downloaded, got none: set ELMO_TASKS_HOME") from None
+        raise ValueError(
+            "expected a home folder for what is downloaded, got none: set ELMO_TASKS_HOME"
+        ) from None
 
 
 def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
@@ -82,10 +99,11 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     # Parameters
 
     bilm
-        A key of `NAMED_BILMS`; a folder with `options.json` and `weights.hdf5`, or the only files that end with
-        `options.json` and with `.hdf5` or `.safetensors`; the folder of an ELMoForManyLangs model; a zip or tar file of
-        a folder; the archive of an AllenNLP model with ELMo; or `org/name` or `org/name@revision` on the Hugging Face
-        hub. A key takes precedence over a folder of that name (write `./name`), and a folder over the hub.
+        A key of `NAMED_BILMS`; a folder with `options.json` and `weights.hdf5`, or the only files
+        that end with `options.json` and with `.hdf5` or `.safetensors`; the folder of an
+        ELMoForManyLangs model; a zip or tar file of a folder; the archive of an AllenNLP model with
+        ELMo; or `org/name` or `org/name@revision` on the Hugging Face hub. A key takes precedence
+        over a folder of that name (write `./name`), and a folder over the hub.
     """
     path, name = Path(bilm).expanduser(), str(bilm)
     if isinstance(bilm, str) and bilm in NAMED_BILMS:
@@ -93,7 +111,9 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
     if path.is_dir():
         return _files_in(path)
     if path.is_file():
-        return _complete(cache_home() / "archives" / file_digest(path)[:16], partial(_convert, path))
+        return _complete(
+            cache_home() / "archives" / file_digest(path)[:16], partial(_convert, path)
+        )
     if is_hub_name(name):
         return _files_in(hub_folder(name, _HUB_FILES))
     near = get_close_matches(name, NAMED_BILMS, n=1)
@@ -102,7 +122,10 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
 
 
 def is_ready(bilm: str) -> bool:
-    """Whether a biLM is included, downloaded or a folder, so that nothing is fetched or unpacked to load it."""
+    """
+    Whether a biLM is included, downloaded or a folder, so that nothing is fetched or unpacked to
+    load it.
+    """
     if bilm in NAMED_BILMS:
         return not NAMED_BILMS[bilm] or _is_complete(cache_home() / bilm)
     return Path(bilm).expanduser().is_dir()
@@ -114,8 +137,8 @@ def is_hub_name(name: str) -> bool:
 
 def hub_folder(name: str, patterns: list[str]) -> Path:
     """
-    The folder with the files of `org/name` or `org/name@revision` that match one of the patterns, from the
-    cache if the hub does not answer.
+    The folder with the files of `org/name` or `org/name@revision` that match one of the patterns,
+    from the cache if the hub does not answer.
     """
     repository, _, revision = name.partition("@")
     problems: list[str] = []
@@ -126,12 +149,19 @@ def hub_folder(name: str, patterns: list[str]) -> Path:
             options: Any = {"allow_patterns": patterns, "local_files_only": local_only}
             folder = Path(snapshot_download(repository, revision=revision or None, **options))
             if problems:
-                logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problems[0])
+                logger.warning(
+                    "using %s from the cache, because of the answer of the hub: %s",
+                    name,
+                    problems[0],
+                )
             return folder
-        # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
+        # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json,
+        # or a `KeyError`.
         except Exception as error:
             problems.append(f"{type(error).__name__}: {error}")
-    raise ValueError(f"'{name}' is not a folder, and there is no usable answer from the hub: {problems[0]}")
+    raise ValueError(
+        f"'{name}' is not a folder, and there is no usable answer from the hub: {problems[0]}"
+    )
 
 
 def local_file(address: str | PathLike[str]) -> Path:
@@ -156,8 +186,9 @@ def local_file(address: str | PathLike[str]) -> Path:
 
 def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path, Path]:
     """
-    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the path or
-    address of its options in the model's config, which may be gone. An address is not opened.
+    Writes the biLM in the weights of an AllenNLP model in the public format. `options_file` is the
+    path or address of its options in the model's config, which may be gone. An address is not
+    opened.
     """
     options = read_any_options(options_file if os.path.isfile(options_file) else weights)
     options.save(folder / _OPTIONS)
@@ -168,10 +199,16 @@ def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path
 def _download(url: str, file: Path) -> None:
     # Some servers refuse Python's own name.
     with urlopen(Request(url, headers={"User-Agent": "elmo_tasks"}), timeout=TIMEOUT) as answer:
-        n_bytes, kind = int(answer.headers.get("Content-Length") or 0), answer.headers.get_content_type()
+        n_bytes, kind = (
+            int(answer.headers.get("Content-Length") or 0),
+            answer.headers.get_content_type(),
+        )
         # `None`: if stderr is a terminal.
         hidden = None if n_bytes > 20_000_000 else True
-        with tqdm.wrapattr(answer, "read", total=n_bytes, disable=hidden) as content, open(file, "wb") as target:
+        with (
+            tqdm.wrapattr(answer, "read", total=n_bytes, disable=hidden) as content,
+            open(file, "wb") as target,
+        ):
             shutil.copyfileobj(content, target)
     if kind == "text/html" or 0 < n_bytes != file.stat().st_size:
         raise OSError(f"got {file.stat().st_size:,} of {n_bytes:,} bytes of {kind}")
@@ -187,7 +224,9 @@ def _downloaded(name: str) -> tuple[Path, Path]:
             failures.append(f"{address}: {error}")
             logger.warning("cannot download %s from %s", name, failures[-1])
     tried = "; ".join(failures)
-    raise ConnectionError(f"cannot download {name} from {tried}. Put its {_OPTIONS} and {_WEIGHTS} into {folder}")
+    raise ConnectionError(
+        f"cannot download {name} from {tried}. Put its {_OPTIONS} and {_WEIGHTS} into {folder}"
+    )
 
 
 def _fetch(address: str, folder: Path) -> None:
@@ -230,7 +269,10 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _files_in(folder: Path) -> tuple[Path, Path]:
-    """The option and weight files in a folder, which somebody else may have written. They may be missing."""
+    """
+    The option and weight files in a folder, which somebody else may have written. They may be
+    missing.
+    """
     options, weights = _unchecked_files_in(folder)
     for file in (options, weights):
         if file.exists():
@@ -246,7 +288,10 @@ def _unchecked_files_in(folder: Path) -> tuple[Path, Path]:
         for file in folder.glob("*.*"):
             expect_regular_file(file)
         return files
-    options, state = _only(folder, _OPTIONS, "*options.json"), _only(folder, "weights.th", "best.th")
+    options, state = (
+        _only(folder, _OPTIONS, "*options.json"),
+        _only(folder, "weights.th", "best.th"),
+    )
     if state.exists() and not options.exists():
         return state, state
     return options, _only(folder, _WEIGHTS, "weights.safetensors", "*.hdf5", "*.safetensors")

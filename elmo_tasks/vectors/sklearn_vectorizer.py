@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from elmo_tasks.shipped import DEFAULT_BILM
+from elmo_tasks.files.shipped import DEFAULT_BILM
 from elmo_tasks.text.words import Sentence, Tokenizer
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.layers import Layers, Pool
@@ -17,8 +17,9 @@ __all__ = ["ElmoVectorizer"]
 
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
-    Transforms texts into vectors, one per text, in scikit-learn pipelines. There is nothing to fit. The biLM
-    is loaded on first use, and again after unpickling or cloning, which keep only its name.
+    Transforms texts into vectors, one per text, in scikit-learn pipelines. There is nothing to fit.
+    The biLM is loaded on first use, and again after unpickling or cloning, which keep only its
+    name.
 
     # Parameters
 
@@ -27,7 +28,8 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     layers, weights, gamma, batch_tokens
         See `Elmo.embed_iter`. `"all"` layers are concatenated.
     pool
-        How the vectors of words are combined into one: see `pooled`. `None`: `"mean"`, because a row is one text.
+        How the vectors of words are combined into one: see `pooled`. `None`: `"mean"`, because a
+        row is one text.
     tokenizer
         See `Elmo`.
     """
@@ -70,18 +72,24 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # Returns
 
         `np.ndarray`
-            Shape `(n_texts, dim)`, or `(n_texts, n_layers * dim)` for `"all"` layers, float32. The vector of
-            a text without words is zero.
+            Shape `(n_texts, dim)`, or `(n_texts, n_layers * dim)` for `"all"` layers, float32. The
+            vector of a text without words is zero.
         """
         # A table would be read as lists of words, or as the names of its columns.
         if len(shape := getattr(X, "shape", ())) > 1:
             if shape[1:] != (1,):
                 raise ValueError(f"expected a list of texts or one column, got the shape {shape}")
             X = np.asarray(X)[:, 0]
-        options: Any = {name: getattr(self, name) for name in ("layers", "weights", "gamma", "batch_tokens")}
+        options: Any = {
+            name: getattr(self, name) for name in ("layers", "weights", "gamma", "batch_tokens")
+        }
         rows = self._elmo().embed(X, pool=self.pool or "mean", progress=False, **options)
         # Shape: (n_texts, dim), or (n_texts, n_layers * dim)
-        return np.stack(rows).reshape(len(rows), -1) if rows else np.zeros((0, self._n_features_out), np.float32)
+        return (
+            np.stack(rows).reshape(len(rows), -1)
+            if rows
+            else np.zeros((0, self._n_features_out), np.float32)
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -101,7 +109,9 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return elmo.dim * (elmo.n_layers if self.layers == "all" else 1)
 
     def _elmo(self) -> Elmo:
-        settings: Any = {name: getattr(self, name) for name in ("bilm", "device", "precision", "tokenizer")}
+        settings: Any = {
+            name: getattr(self, name) for name in ("bilm", "device", "precision", "tokenizer")
+        }
         # The parameters of an estimator may be set again at any time.
         loaded = self.__dict__.get("_loaded")
         if loaded is None or loaded[0] != settings:

@@ -1,6 +1,6 @@
 """
-Runs the project for all tasks, embeddings and seeds, one after the other, and prints their scores and costs. A run with
-a file in study/ is done.
+Runs the project for all tasks, embeddings and seeds, one after the other, and prints their scores
+and costs. A run with a file in study/ is done.
 
     python -m spacy project run data && OMP_NUM_THREADS=1 python study.py
 """
@@ -32,7 +32,13 @@ def run(task: str, embed: str, seed: int) -> pd.Series:
     name, (sentences, epochs, scores) = f"{task}_{embed}_{seed}", TASKS[task]
     done = Path("study", f"{name}.json")
     if not done.exists():
-        settings = {"task": task, "embed": embed, "seed": seed, "epochs": epochs, "sentences": sentences}
+        settings = {
+            "task": task,
+            "embed": embed,
+            "seed": seed,
+            "epochs": epochs,
+            "sentences": sentences,
+        }
         project("config", settings)
         training = project("train", settings)
         project("evaluate", settings)
@@ -42,7 +48,8 @@ def run(task: str, embed: str, seed: int) -> pd.Series:
             **{title: 100 * found[score] for score, title in scores.items()},
             "CPU minutes": (training.ru_utime + training.ru_stime) / 60,
             "words per second": words_per_second(model, Path("corpus", task, "test.spacy")),
-            "MB on disk": sum(file.stat().st_size for file in model.rglob("*") if file.is_file()) / 1e6,
+            "MB on disk": sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
+            / 1e6,
             "peak MB": training.ru_maxrss / 1e3,
         }
         done.parent.mkdir(exist_ok=True)
@@ -52,7 +59,9 @@ def run(task: str, embed: str, seed: int) -> pd.Series:
 
 def project(step: str, settings: dict[str, object]) -> "os.struct_rusage":
     """Runs a step of the project, and returns the resources that it has used."""
-    variables = [word for name, value in settings.items() for word in (f"--vars.{name}", str(value))]
+    variables = [
+        word for name, value in settings.items() for word in (f"--vars.{name}", str(value))
+    ]
     process = subprocess.Popen([sys.executable, "-m", "weasel", "run", step, ".", *variables])
     _, status, usage = os.wait4(process.pid, 0)
     if status:
@@ -63,7 +72,10 @@ def project(step: str, settings: dict[str, object]) -> "os.struct_rusage":
 def words_per_second(model: Path, test: Path) -> float:
     """Of the first 500 documents of the test set, in CPU time."""
     nlp = spacy.load(model)
-    docs = [Doc(nlp.vocab, words=[token.text for token in doc]) for doc in DocBin().from_disk(test).get_docs(nlp.vocab)]
+    docs = [
+        Doc(nlp.vocab, words=[token.text for token in doc])
+        for doc in DocBin().from_disk(test).get_docs(nlp.vocab)
+    ]
     # Loads the biLM.
     nlp(docs[-1])
     start = process_time()
@@ -72,7 +84,10 @@ def words_per_second(model: Path, test: Path) -> float:
 
 
 def main() -> None:
-    """Prints a table for each task, mean ± standard deviation of the seeds, and writes all values to study/rows.csv."""
+    """
+    Prints a table for each task, mean ± standard deviation of the seeds, and writes all values to
+    study/rows.csv.
+    """
     runs = {key: run(*key[1:], key[0]) for key in product(SEEDS, TASKS, EMBEDDINGS)}
     rows = [(*key, *value) for key, values in runs.items() for value in values.items()]
     frame = pd.DataFrame(rows, columns=["seed", "task", "model", "measure", "value"])

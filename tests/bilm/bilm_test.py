@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.precision import precision_on
 from tests.bilm.helpers import (
     SMALL,
@@ -31,7 +31,9 @@ def assert_same(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]
 
 
 def furthest(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]) -> float:
-    return max(float((our - their).detach().abs().max()) for our, their in zip(ours, theirs, strict=True))
+    return max(
+        float((our - their).detach().abs().max()) for our, their in zip(ours, theirs, strict=True)
+    )
 
 
 @pytest.fixture
@@ -83,7 +85,9 @@ class TestSentencesAreIndependent:
         n_padding=st.integers(0, 4),
         before=batches(),
     )
-    def test_vectors_do_not_depend_on_the_batch(self, bilm, sentence, mates, position, n_padding, before):
+    def test_vectors_do_not_depend_on_the_batch(
+        self, bilm, sentence, mates, position, n_padding, before
+    ):
         """To 1e-6, because the rounding of a matrix product depends on its size."""
         alone = bilm([sentence])
         bilm(before)
@@ -97,14 +101,20 @@ class TestSentencesAreIndependent:
         assert together.mask[row].tolist() == [i < n_words for i in range(together.mask.size(1))]
         # The context does matter, so this does not compare constants.
         if n_words > 1:
-            assert not torch.allclose(alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6)
+            assert not torch.allclose(
+                alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6
+            )
 
     def test_both_directions_read_the_boundaries(self, bilm):
         short, right, left = (bilm([s]).layers for s in (["b"], ["b", "c"], ["a", "b"]))
         dim = SMALL.projection_dim
         for layer in (1, 2):
-            torch.testing.assert_close(short[layer][0, 0, :dim], right[layer][0, 0, :dim], rtol=0, atol=1e-6)
-            torch.testing.assert_close(short[layer][0, 0, dim:], left[layer][0, 1, dim:], rtol=0, atol=1e-6)
+            torch.testing.assert_close(
+                short[layer][0, 0, :dim], right[layer][0, 0, :dim], rtol=0, atol=1e-6
+            )
+            torch.testing.assert_close(
+                short[layer][0, 0, dim:], left[layer][0, 1, dim:], rtol=0, atol=1e-6
+            )
             assert not torch.allclose(short[layer][0, 0, dim:], right[layer][0, 0, dim:], atol=1e-4)
             assert not torch.allclose(short[layer][0, 0, :dim], left[layer][0, 1, :dim], atol=1e-4)
 
@@ -171,14 +181,20 @@ class TestPrecision:
             assert cosines.mean() > 0.998
         for row, sentence in enumerate(news[:5]):
             for alone, together in zip(near([sentence]).layers, found.layers, strict=True):
-                torch.testing.assert_close(alone[0], together[row, : len(sentence)], rtol=0.0, atol=1e-3)
+                torch.testing.assert_close(
+                    alone[0], together[row, : len(sentence)], rtol=0.0, atol=1e-3
+                )
 
     @pytest.mark.parametrize("instructions", ["bf16", "vnni", "avx512", "avx2", "default"])
     @pytest.mark.parametrize("is_large", [False, True])
-    def test_auto_is_the_fastest_and_what_is_slower_is_said(self, monkeypatch, caplog, instructions, is_large):
+    def test_auto_is_the_fastest_and_what_is_slower_is_said(
+        self, monkeypatch, caplog, instructions, is_large
+    ):
         monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: instructions)
         precision_on.cache_clear()
-        options = BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),)) if is_large else SMALL
+        options = (
+            BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),)) if is_large else SMALL
+        )
         chosen = Bilm(options, precision="auto").precision
         expected = {"bf16": "int8" if is_large else "bf16", "default": "float32"}
         if not is_large:
@@ -217,7 +233,9 @@ class TestPrecision:
         (exact, exact_gradients), (near, near_gradients) = found
         assert 1e-4 < furthest(near, exact) < 0.1
         for name, gradient in exact_gradients.items():
-            cosine = torch.cosine_similarity(near_gradients[name].flatten(), gradient.flatten(), dim=0)
+            cosine = torch.cosine_similarity(
+                near_gradients[name].flatten(), gradient.flatten(), dim=0
+            )
             assert cosine > 0.99, name
 
 
@@ -252,7 +270,9 @@ class TestTraining:
         (mix * layers[-1]).sum().backward()
         torch.testing.assert_close(mix.grad, layers[-1].sum())
 
-    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+    @pytest.mark.parametrize(
+        "copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]
+    )
     def test_a_copy_has_separate_weights(self, copied):
         bilm = random_bilm()
         expected = bilm(BATCH).layers

@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.character_encoder import CharacterEncoder, distinct_rows
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.packed_linear import IS_GPU
 from elmo_tasks.bilm.plain import CharacterCnn
 from tests.bilm.helpers import SMALL, bilm_options, plain_of, random_bilm, words
 
 
-def random_encoders(options: BilmOptions = SMALL, seed: int = 0) -> tuple[CharacterEncoder, CharacterCnn]:
+def random_encoders(
+    options: BilmOptions = SMALL, seed: int = 0
+) -> tuple[CharacterEncoder, CharacterCnn]:
     """The fast and the plain one, in float64, with the same weights."""
     bilm = random_bilm(options, seed=seed, std=0.5).double().requires_grad_()
     return bilm.character_encoder, plain_of(bilm).character_encoder
@@ -44,7 +46,9 @@ class TestCharacterEncoder:
         encoder, plain = random_encoders(options)
         for n_bytes in (1, 2, 40, 41, 42, 46, 47, 48, 49, 60):
             word = ["x" * n_bytes]
-            torch.testing.assert_close(encode(encoder, word), plain(BYTES.batch([word])[0]), rtol=0, atol=1e-10)
+            torch.testing.assert_close(
+                encode(encoder, word), plain(BYTES.batch([word])[0]), rtol=0, atol=1e-10
+            )
 
     @pytest.mark.parametrize("with_gradients", [False, True])
     def test_more_words_than_one_chunk(self, with_gradients):
@@ -60,7 +64,9 @@ class TestCharacterEncoder:
         encoder = CharacterEncoder(SMALL)
         assert not encoder.embedding.weight[0].any()
         assert encoder.embedding.weight[1:].abs().max() <= 1.0
-        biases = {name: value for name, value in encoder.named_parameters() if name.endswith("bias")}
+        biases = {
+            name: value for name, value in encoder.named_parameters() if name.endswith("bias")
+        }
         assert len(biases) == 3 + 2 * 2 + 1
         for name, bias in biases.items():
             assert torch.equal(bias, torch.full_like(bias, -2.0 if "carry" in name else 0.0)), name
@@ -71,8 +77,14 @@ class TestDistinctRows:
         st.data(), st.integers(0, 9), st.integers(0, 4), st.sampled_from([[0, 1], [0, 2**15], [-1, 2**16 - 1]]),
         st.booleans(),
     )  # fmt: skip
-    def test_distinct_rows_and_positions_rebuild_the_matrix(self, data, n_rows, n_columns, ids, as_on_a_gpu):
-        rows = data.draw(st.lists(st.tuples(*[st.sampled_from(ids)] * n_columns), min_size=n_rows, max_size=n_rows))
+    def test_distinct_rows_and_positions_rebuild_the_matrix(
+        self, data, n_rows, n_columns, ids, as_on_a_gpu
+    ):
+        rows = data.draw(
+            st.lists(
+                st.tuples(*[st.sampled_from(ids)] * n_columns), min_size=n_rows, max_size=n_rows
+            )
+        )
         matrix = torch.tensor(rows, dtype=torch.long).view(n_rows, n_columns)
         with pytest.MonkeyPatch.context() as monkeypatch:
             monkeypatch.setitem(IS_GPU, "cpu", as_on_a_gpu)

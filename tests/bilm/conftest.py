@@ -19,6 +19,9 @@ def files(bilm: Bilm, tmp_path: Path) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def news(fixtures_root: Path) -> list[list[str]]:
-    """Sentences of news, because on text that is not English, rounding the weights can change a vector a lot."""
+    """
+    Sentences of news, because on text that is not English, rounding the weights can change a vector
+    a lot.
+    """
     texts = (fixtures_root / "ner" / "test.txt").read_text(encoding="utf-8").split("\n\n")
     return [[line.split()[0] for line in text.splitlines()] for text in texts[1:61] if text.strip()]

@@ -32,7 +32,11 @@ class TestContexts:
         contexts = bilm.contexts(sentences)
         n_words = sum(map(len, sentences))
         for direction, boundary in ((0, n_words + 1), (1, n_words)):
-            expected = {(row, n) for row, some in enumerate(numbers_of(sentences)) for n in [*some, boundary]}
+            expected = {
+                (row, n)
+                for row, some in enumerate(numbers_of(sentences))
+                for n in [*some, boundary]
+            }
             assert set(predictions(contexts, direction)) == expected
         assert contexts.hidden.shape == (2, n_words + len(sentences), DIM)
 
@@ -53,7 +57,10 @@ class TestContexts:
         positions = contexts.sentences.targets
         for packed, layer in zip(contexts.layers, output.layers, strict=True):
             torch.testing.assert_close(
-                contexts.sentences.of_words(packed), layer.flatten(0, 1)[positions], rtol=0, atol=1e-6
+                contexts.sentences.of_words(packed),
+                layer.flatten(0, 1)[positions],
+                rtol=0,
+                atol=1e-6,
             )
 
     @pytest.mark.parametrize("residual", [True, False])
@@ -64,7 +71,9 @@ class TestContexts:
         plain, drop = plain_of(bilm).requires_grad_(False), torch.nn.functional.dropout
 
         def lstms(layer: int, inputs: torch.Tensor) -> torch.Tensor:
-            each = zip((plain.forward_layers[layer], plain.backward_layers[layer]), inputs, strict=True)
+            each = zip(
+                (plain.forward_layers[layer], plain.backward_layers[layer]), inputs, strict=True
+            )
             return torch.stack([lstm(steps)[0] for lstm, steps in each])
 
         # Shape: (4, projection_dim)

@@ -23,7 +23,10 @@ SMALL = BilmOptions(
 
 
 def random_bilm(options: BilmOptions = SMALL, *, seed: int = 0, std: float = 0.3) -> Bilm:
-    """A biLM with all parameters drawn from a normal distribution, because zero biases would hide reading errors."""
+    """
+    A biLM with all parameters drawn from a normal distribution, because zero biases would hide
+    reading errors.
+    """
     bilm = Bilm(options)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -56,10 +59,18 @@ def plain_layers(plain: PlainBilm, sentences: list[list[str]]) -> tuple[torch.Te
 
 
 def plain_likelihoods(
-    bilm: Bilm, softmax: tuple[torch.Tensor, torch.Tensor], numbers: dict[str, int], sentence: list[str]
+    bilm: Bilm,
+    softmax: tuple[torch.Tensor, torch.Tensor],
+    numbers: dict[str, int],
+    sentence: list[str],
 ) -> list[float]:
-    """The log-likelihood of a sentence, forward and backward, by a softmax over the words of `numbers`."""
-    words = torch.tensor([numbers.get(word, numbers["<UNK>"]) for word in ["<S>", *sentence, "</S>"]])
+    """
+    The log-likelihood of a sentence, forward and backward, by a softmax over the words of
+    `numbers`.
+    """
+    words = torch.tensor(
+        [numbers.get(word, numbers["<UNK>"]) for word in ["<S>", *sentence, "</S>"]]
+    )
     with torch.no_grad():
         top = plain_of(bilm).double()(sentence)[-1]
         return log_likelihood(top, words, *(each.double() for each in softmax)).tolist()
@@ -78,7 +89,9 @@ def allennlp_layers(bilm: torch.nn.Module, character_ids: torch.Tensor) -> list[
     return [remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]]
 
 
-def assert_layers_equal(ours: tuple[torch.Tensor, ...], theirs: list[torch.Tensor], atol: float) -> None:
+def assert_layers_equal(
+    ours: tuple[torch.Tensor, ...], theirs: list[torch.Tensor], atol: float
+) -> None:
     """Checks that all layers have equal shapes, and equal values to within `atol`."""
     assert len(ours) == len(theirs)
     for our, their in zip(ours, theirs, strict=True):
@@ -86,10 +99,15 @@ def assert_layers_equal(ours: tuple[torch.Tensor, ...], theirs: list[torch.Tenso
 
 
 def words() -> st.SearchStrategy[str]:
-    """Mostly short words that repeat, but also anything a file may contain: any code point, long and boundary words."""
+    """
+    Mostly short words that repeat, but also anything a file may contain: any code point, long and
+    boundary words.
+    """
     short = st.text("abé.", min_size=1, max_size=5)
     anything = st.text(st.characters(), min_size=1, max_size=20)
-    long = st.builds(lambda text, n: text * n, st.text("aé😀", min_size=1, max_size=2), st.integers(10, 60))
+    long = st.builds(
+        lambda text, n: text * n, st.text("aé😀", min_size=1, max_size=2), st.integers(10, 60)
+    )
     return st.one_of(short, short, anything, long, st.sampled_from(["<S>", "</S>"]))
 
 
@@ -109,7 +127,9 @@ def bilm_options(draw: st.DrawFn) -> BilmOptions:
         cell_clip=draw(clips),
         projection_clip=draw(clips),
         character_dim=draw(st.integers(1, 4)),
-        filters=tuple(draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=3))),
+        filters=tuple(
+            draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=3))
+        ),
         n_highway=draw(st.integers(0, 2)),
         activation=draw(st.sampled_from(["relu", "tanh"])),
     )

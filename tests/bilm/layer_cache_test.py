@@ -15,7 +15,7 @@ from hypothesis import given
 from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache, LayerMemory, LayerStore
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.layer_cache import shared_bilm
 from tests.bilm.helpers import batches, random_bilm
 
@@ -79,7 +79,9 @@ class TestLayerCache:
         half, target = LayerCache(cache.folder, dtype="float16"), np.zeros((3, 4, 256), np.float16)
         assert half.read([key(0)], [target]) == [False]
         half.write([key(0)], [layers_of(1).astype(np.float16)])
-        assert half.read([key(0)], [target]) == [True] and np.array_equal(target, layers_of(1).astype(np.float16))
+        assert half.read([key(0)], [target]) == [True] and np.array_equal(
+            target, layers_of(1).astype(np.float16)
+        )
         assert found(cache, 0) == [True]
 
     @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -100,19 +102,31 @@ class TestLayerCache:
     def test_processes_and_threads_share_a_file(self, cache):
         write(cache, 0)
         context = multiprocessing.get_context("fork")
-        workers = [context.Process(target=write_in_process, args=(cache.folder, 100 * n)) for n in (1, 2)]
-        workers += [threading.Thread(target=write, args=(cache, *range(first, first + 40))) for first in (300, 400)]
+        workers = [
+            context.Process(target=write_in_process, args=(cache.folder, 100 * n)) for n in (1, 2)
+        ]
+        workers += [
+            threading.Thread(target=write, args=(cache, *range(first, first + 40)))
+            for first in (300, 400)
+        ]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join(60)
-        assert all(found(cache, *(number for first in (100, 200, 300, 400) for number in range(first, first + 40))))
+        assert all(
+            found(
+                cache,
+                *(number for first in (100, 200, 300, 400) for number in range(first, first + 40)),
+            )
+        )
 
     def test_a_forked_child_and_a_pickled_copy_open_their_own_file(self, cache):
         write(cache, 0)
         with multiprocessing.get_context("fork").Pool(1) as pool:
             assert pool.apply(partial(found, cache, 0)) == [True]
-        assert found(pickle.loads(pickle.dumps(cache)), 0) == found(copy.deepcopy(cache), 0) == [True]
+        assert (
+            found(pickle.loads(pickle.dumps(cache)), 0) == found(copy.deepcopy(cache), 0) == [True]
+        )
 
     @pytest.mark.parametrize(
         "damage",
@@ -167,7 +181,11 @@ class TestLayerMemory:
         # As in a thread that a forked process does not have.
         with memory._arrays._lock, multiprocessing.get_context("fork").Pool(1) as pool:
             assert pool.apply(_found_before_and_after_writing, (memory,)) == ([False], [True])
-        assert found(pickle.loads(pickle.dumps(memory)), 0) == found(copy.deepcopy(memory), 0) == [False]
+        assert (
+            found(pickle.loads(pickle.dumps(memory)), 0)
+            == found(copy.deepcopy(memory), 0)
+            == [False]
+        )
         assert found(memory, 0) == [True]
 
 
@@ -221,7 +239,10 @@ class TestSharedBilm:
                 for place in range(3):
                     n_words = len(sentences[row + place])
                     pairs = zip(layers, expected[row + place], strict=True)
-                    if any((ours[place, :n_words] - theirs[0]).abs().max() > 1e-5 for ours, theirs in pairs):
+                    if any(
+                        (ours[place, :n_words] - theirs[0]).abs().max() > 1e-5
+                        for ours, theirs in pairs
+                    ):
                         wrong.append(row)
 
         threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
@@ -251,7 +272,10 @@ class TestCachedBilm:
         seen = inputs_of(cached.bilm)
         output = cached(BATCH)
         assert_same(output, random_bilm()(BATCH), atol=1e-6)
-        assert all(torch.equal(after[0], before[0]) for after, before in zip(output.layers, first.layers, strict=True))
+        assert all(
+            torch.equal(after[0], before[0])
+            for after, before in zip(output.layers, first.layers, strict=True)
+        )
         assert torch.equal(seen[0], BYTES.batch(BATCH)[[1, 2]])
 
     def test_a_sentence_that_a_batch_repeats_is_computed_once(self, cached):
@@ -293,7 +317,9 @@ class TestCachedBilm:
         assert_same(cached(BATCH), before)
 
     def test_weights_trained_by_a_fused_optimizer_have_separate_entries(self, cached):
-        """Such an optimizer changes weights without changing their version counters, as `.data` does."""
+        """
+        Such an optimizer changes weights without changing their version counters, as `.data` does.
+        """
         before = cached(BATCH).layers[2]
         cached.bilm.requires_grad_(True)
         cached(BATCH)

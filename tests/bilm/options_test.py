@@ -45,7 +45,9 @@ def changed(part: str, **values: object) -> dict:
 
 class TestBilmOptions:
     def test_the_defaults_are_the_model_of_the_paper(self):
-        """Oracle: the `options.json` published with the paper's weights, without the training keys."""
+        """
+        Oracle: the `options.json` published with the paper's weights, without the training keys.
+        """
         assert BilmOptions.from_dict(PUBLIC) == BilmOptions()
         assert BilmOptions().to_dict() == {key: PUBLIC[key] for key in ("lstm", "char_cnn")}
         assert (BilmOptions().output_dim, BilmOptions().n_filters) == (1024, 2048)
@@ -64,7 +66,10 @@ class TestBilmOptions:
         ("options", "values"),
         [
             (changed("lstm", n_layers=...), {"n_layers": 1}),
-            (changed("lstm", cell_clip=..., proj_clip=...), {"cell_clip": None, "projection_clip": None}),
+            (
+                changed("lstm", cell_clip=..., proj_clip=...),
+                {"cell_clip": None, "projection_clip": None},
+            ),
             (changed("lstm", use_skip_connections=...), {"residual": False}),
             (changed("char_cnn", n_highway=...), {"n_highway": 0}),
             (changed("char_cnn", n_highway=None), {"n_highway": 0}),
@@ -83,14 +88,20 @@ class TestBilmOptions:
             (json.dumps(changed("char_cnn", max_characters_per_token=30)), "30"),
             (json.dumps(changed("char_cnn", activation="selu")), "selu"),
             (json.dumps(changed("char_cnn", filters=[1, 2])), "options of a biLM"),
-            (json.dumps(changed("lstm", n_layers=10**9)), "from 0 to 64 as n_layers, got 1000000000"),
+            (
+                json.dumps(changed("lstm", n_layers=10**9)),
+                "from 0 to 64 as n_layers, got 1000000000",
+            ),
             (json.dumps(changed("char_cnn", n_highway=10**9)), "n_highway"),
             (json.dumps(changed("lstm", dim=10**12)), "dim, got 1000000000000"),
             (json.dumps(changed("lstm", projection_dim="512")), "projection_dim, got '512'"),
             (json.dumps(changed("lstm", n_layers=-1)), "n_layers"),
             (json.dumps(changed("lstm", n_layers=2.0)), "n_layers"),
             (json.dumps(changed("lstm", cell_clip="3")), "cell_clip, got '3'"),
-            (json.dumps(changed("lstm", dim=60_000, projection_dim=60_000)), "at most 2,147,483,648 weights"),
+            (
+                json.dumps(changed("lstm", dim=60_000, projection_dim=60_000)),
+                "at most 2,147,483,648 weights",
+            ),
             (json.dumps(changed("char_cnn", filters=[[1, 1]] * 65)), "filters"),
             (json.dumps({**PUBLIC, "dictionaries": {"n_words": 10**12, "word_dim": 1}}), "n_words"),
             (json.dumps({**PUBLIC, "dictionaries": {"n_words": [1]}}), "n_words"),

@@ -12,8 +12,9 @@ from torch.nn.functional import linear
 
 from elmo_tasks.bilm.packed_linear import Int8Linear, PackedLinear, StackedLinear, packed_linear
 
-# The largest error allowed, relative to the sum of the magnitudes of the terms. A CPU without bfloat16 instructions
-# may round a product and then the sum. In float64, `linear` computes the product instead of oneDNN.
+# The largest error allowed, relative to the sum of the magnitudes of the terms. A CPU without
+# bfloat16 instructions may round a product and then the sum. In float64, `linear` computes the
+# product instead of oneDNN.
 IN_BF16 = 2**-7
 ROUNDING = {torch.float64: 1e-14, torch.float32: 1e-6, torch.bfloat16: IN_BF16}
 
@@ -31,14 +32,23 @@ def fresh_module() -> Any:
 
 
 def assert_is_the_product(
-    result: torch.Tensor, inputs: torch.Tensor, weight: torch.Tensor, other: torch.Tensor, dtype: torch.dtype
+    result: torch.Tensor,
+    inputs: torch.Tensor,
+    weight: torch.Tensor,
+    other: torch.Tensor,
+    dtype: torch.dtype,
 ) -> None:
-    """Compares with float64 `torch.nn.functional.linear` on the rounded factors; `other` is the bias or addend."""
+    """
+    Compares with float64 `torch.nn.functional.linear` on the rounded factors; `other` is the bias
+    or addend.
+    """
     assert result.dtype == dtype
     inputs, weight, other = (tensor.to(dtype).double() for tensor in (inputs, weight, other))
     size = linear(inputs.abs(), weight.abs()) + other.abs()
     assert result.shape == size.shape
-    assert ((result.double() - linear(inputs, weight) - other).abs() <= ROUNDING[dtype] * size).all()
+    assert (
+        (result.double() - linear(inputs, weight) - other).abs() <= ROUNDING[dtype] * size
+    ).all()
 
 
 SIZES = dict(
@@ -56,7 +66,9 @@ class TestPackedLinear:
         weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
         bias, addend = draw(seed + 2, output_dim), draw(seed + 3, n_rows, output_dim)
         rows = inputs.to(dtype)
-        assert_is_the_product(PackedLinear(weight, bias, dtype=dtype)(rows), inputs, weight, bias, dtype)
+        assert_is_the_product(
+            PackedLinear(weight, bias, dtype=dtype)(rows), inputs, weight, bias, dtype
+        )
         without_bias = PackedLinear(weight, dtype=dtype)
         assert_is_the_product(without_bias(rows), inputs, weight, torch.zeros(1), dtype)
         # The addend is not overwritten.
@@ -67,12 +79,16 @@ class TestPackedLinear:
 
     @pytest.mark.parametrize(("input_dim", "output_dim"), [(64, 256), (512, 100), (33, 2048)])
     def test_each_row_is_independent_of_the_number_of_rows(self, input_dim, output_dim):
-        """On an AMD processor, to the last bit. This independence is the reason for the packed layout."""
+        """
+        On an AMD processor, to the last bit. This independence is the reason for the packed layout.
+        """
         weight, inputs = draw(0, output_dim, input_dim).float(), draw(1, 130, input_dim).float()
         packed, addend = PackedLinear(weight), draw(3, 130, output_dim).float()
         expected = packed(inputs, addend)
         for n_rows in (1, 2, 7, 31, 64, 129):
-            torch.testing.assert_close(packed(inputs[:n_rows], addend[:n_rows]), expected[:n_rows], rtol=0, atol=1e-4)
+            torch.testing.assert_close(
+                packed(inputs[:n_rows], addend[:n_rows]), expected[:n_rows], rtol=0, atol=1e-4
+            )
 
     def test_it_keeps_no_gradients(self):
         weight = draw(0, 3, 2).float().requires_grad_()
@@ -81,12 +97,20 @@ class TestPackedLinear:
 
 class TestInt8Linear:
     @given(
-        n_rows=st.integers(0, 70), input_dim=st.integers(1, 200), output_dim=st.integers(1, 70), seed=st.integers(0, 99)
+        n_rows=st.integers(0, 70),
+        input_dim=st.integers(1, 200),
+        output_dim=st.integers(1, 70),
+        seed=st.integers(0, 99),
     )
-    def test_it_is_the_product_to_half_a_step_of_each_factor(self, n_rows, input_dim, output_dim, seed):
+    def test_it_is_the_product_to_half_a_step_of_each_factor(
+        self, n_rows, input_dim, output_dim, seed
+    ):
         weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
         # Rows of very different magnitudes, and one of zeros.
-        weight, inputs = weight * draw(seed + 2, output_dim, 1).exp(), inputs * draw(seed + 3, n_rows, 1).exp()
+        weight, inputs = (
+            weight * draw(seed + 2, output_dim, 1).exp(),
+            inputs * draw(seed + 3, n_rows, 1).exp(),
+        )
         weight[0] = 0.0
         inputs[:1] = 0.0
         bias, addend = draw(seed + 4, output_dim), draw(seed + 5, n_rows, output_dim)
@@ -97,39 +121,61 @@ class TestInt8Linear:
             + linear(input_error.expand_as(inputs), weight.abs())
             + input_dim * linear(input_error, weight_error)
         )
-        found = Int8Linear(weight, bias)(inputs.float()), Int8Linear(weight)(inputs.float(), addend.float())
+        found = (
+            Int8Linear(weight, bias)(inputs.float()),
+            Int8Linear(weight)(inputs.float(), addend.float()),
+        )
         for result, other in zip(found, (bias, addend), strict=True):
             assert result.dtype == torch.float32
             assert ((result - linear(inputs, weight) - other).abs() <= 1.001 * bound + 1e-5).all()
 
     def test_the_largest_sums_are_exact(self):
-        """On CPUs without VNNI, the kernels add two products in 16 bits, which 8-bit inputs overflow."""
+        """
+        On CPUs without VNNI, the kernels add two products in 16 bits, which 8-bit inputs overflow.
+        """
         signs = (draw(0, 5, 1024) > 0.0).float() * 2.0 - 1.0
         torch.testing.assert_close(Int8Linear(signs)(signs), signs @ signs.T, rtol=1e-6, atol=1e-3)
 
     @pytest.mark.parametrize(
-        "missing", [["quantized"], ["onednn"], ["quantized", "onednn"], ["quantized", "onednn", "mkldnn"]]
+        "missing",
+        [["quantized"], ["onednn"], ["quantized", "onednn"], ["quantized", "onednn", "mkldnn"]],
     )
     def test_missing_operators_are_replaced(self, monkeypatch, caplog, missing):
-        there = {name: getattr(torch.ops, name) for name in ("quantized", "onednn", "mkldnn") if name not in missing}
+        there = {
+            name: getattr(torch.ops, name)
+            for name in ("quantized", "onednn", "mkldnn")
+            if name not in missing
+        }
         monkeypatch.setattr(torch, "ops", SimpleNamespace(**there))
         module = fresh_module()
         weight, inputs = draw(0, 100, 512).float(), draw(1, 7, 512).float()
-        expected, found = linear(inputs, weight), module.packed_linear(weight, None, torch.int8)(inputs)
+        expected, found = (
+            linear(inputs, weight),
+            module.packed_linear(weight, None, torch.int8)(inputs),
+        )
         assert (found - expected).abs().max() < 0.02 * expected.abs().max()
         # ARM has no fbgemm.
         has_fbgemm = "fbgemm" in torch.backends.quantized.supported_engines
-        precision = "int8" if "onednn" not in missing or (has_fbgemm and "quantized" not in missing) else "float32"
+        precision = (
+            "int8"
+            if "onednn" not in missing or (has_fbgemm and "quantized" not in missing)
+            else "float32"
+        )
         assert torch.allclose(found, expected, 1e-4, 1e-4) == (precision == "float32")
         assert len(caplog.records) <= len(missing)
         assert module.kernel_name("cpu", "int8").startswith(f"{precision} by ")
-        assert module.kernel_name("cpu", "float32") == f"float32 by {'torch' if 'mkldnn' in missing else 'onednn'}"
+        assert (
+            module.kernel_name("cpu", "float32")
+            == f"float32 by {'torch' if 'mkldnn' in missing else 'onednn'}"
+        )
 
     def test_the_kernels_give_equal_results(self, monkeypatch):
         weight, inputs, results = draw(0, 100, 512), draw(1, 130, 512).float(), []
         for instructions in ("avx2", "vnni"):
             module = fresh_module()
-            monkeypatch.setattr(module, "cpu_instructions", lambda instructions=instructions: instructions)
+            monkeypatch.setattr(
+                module, "cpu_instructions", lambda instructions=instructions: instructions
+            )
             results.append(module.Int8Linear(weight)(inputs))
         torch.testing.assert_close(*results, rtol=1e-6, atol=0)
 
@@ -138,14 +184,19 @@ class TestInt8Linear:
         inputs[3] *= 100.0
         layer = Int8Linear(weight)
         for n_rows in (1, 2, 64, 129):
-            torch.testing.assert_close(layer(inputs[:n_rows]), layer(inputs)[:n_rows], rtol=1e-6, atol=0)
+            torch.testing.assert_close(
+                layer(inputs[:n_rows]), layer(inputs)[:n_rows], rtol=1e-6, atol=0
+            )
 
 
 class TestStackedLinear:
     @given(n=st.integers(1, 3), **SIZES)
     def test_each_is_a_product(self, n, n_rows, input_dim, output_dim, dtype, seed):
         """The rows are views of a larger tensor, like the rows of a step."""
-        weights, inputs = draw(seed, n, output_dim, input_dim), draw(seed + 1, n, n_rows + 3, input_dim)
+        weights, inputs = (
+            draw(seed, n, output_dim, input_dim),
+            draw(seed + 1, n, n_rows + 3, input_dim),
+        )
         biases, addends = draw(seed + 2, n, output_dim), draw(seed + 3, n, n_rows + 3, output_dim)
         rows = inputs.to(dtype)[:, 2:-1]
         with_bias = StackedLinear(weights, biases, dtype=dtype)(rows)
@@ -153,7 +204,9 @@ class TestStackedLinear:
         assert len(with_bias) == len(with_addend) == n
         for i in range(n):
             assert_is_the_product(with_bias[i], inputs[i, 2:-1], weights[i], biases[i], dtype)
-            assert_is_the_product(with_addend[i], inputs[i, 2:-1], weights[i], addends[i, 2:-1], dtype)
+            assert_is_the_product(
+                with_addend[i], inputs[i, 2:-1], weights[i], addends[i, 2:-1], dtype
+            )
 
 
 KERNELS = """
@@ -178,5 +231,7 @@ print(megabytes() - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 def test_kernels_do_not_pile_up():
     """300 more numbers of rows take 86 MB if torch keeps all of their kernels."""
-    output = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True
+    ).stdout
     assert float(output) < 30.0

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.packing import PackedSentences, mask_of, pack, pack_sentences
 
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=9)
@@ -26,15 +26,25 @@ class TestPack:
     @given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
     def test_each_word_has_its_place_and_its_neighbours(self, lengths):
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        words = [(row, step) for step in range(max(lengths)) for row in order if step < lengths[row]]
+        words = [
+            (row, step) for step in range(max(lengths)) for row in order if step < lengths[row]
+        ]
         packed = {word: number for number, word in enumerate(words)}
         batch, timesteps = pack(np.array(lengths)), max(lengths) + 1
-        assert batch.positions(timesteps).tolist() == [row * timesteps + step for row, step in words]
+        assert batch.positions(timesteps).tolist() == [
+            row * timesteps + step for row, step in words
+        ]
         assert batch.rows.tolist() == order
         assert batch.sentences.tolist() == [order.index(row) for row, _ in words]
-        assert batch.before.tolist() == [packed.get((row, step - 1), len(words)) for row, step in words]
-        assert batch.mirrored.tolist() == [packed[row, lengths[row] - 1 - step] for row, step in words]
-        assert batch.batch_sizes == [sum(length > step for length in lengths) for step in range(max(lengths))]
+        assert batch.before.tolist() == [
+            packed.get((row, step - 1), len(words)) for row, step in words
+        ]
+        assert batch.mirrored.tolist() == [
+            packed[row, lengths[row] - 1 - step] for row, step in words
+        ]
+        assert batch.batch_sizes == [
+            sum(length > step for length in lengths) for step in range(max(lengths))
+        ]
         assert batch.n_sentences == sum(length > 0 for length in lengths)
 
 
@@ -62,7 +72,9 @@ class TestPackSentences:
             for column, number in enumerate(sentence[1:-1])
         }
         for words, sources in zip(packed.words, packed.sources, strict=True):
-            assert dict(zip(packed.targets.tolist(), words[sources].tolist(), strict=True)) == expected
+            assert (
+                dict(zip(packed.targets.tolist(), words[sources].tolist(), strict=True)) == expected
+            )
 
     @given(LENGTHS)
     def test_before_points_to_the_word_read_before(self, lengths):
@@ -70,7 +82,9 @@ class TestPackSentences:
         n_first = packed.n_sentences
         for direction, words in enumerate(packed.words):
             rows = packed.rows[packed.sentences[n_first:]].tolist()
-            pairs = zip(rows, words[packed.before[n_first:]].tolist(), words[n_first:].tolist(), strict=True)
+            pairs = zip(
+                rows, words[packed.before[n_first:]].tolist(), words[n_first:].tolist(), strict=True
+            )
             expected = set()
             for row, sentence in enumerate(words_of(lengths)):
                 in_order = sentence if direction == 0 else sentence[::-1]
@@ -78,7 +92,9 @@ class TestPackSentences:
             assert sorted(pairs) == sorted(expected)
 
     def test_two_sentences(self):
-        """`a b` and `c`, numbered 0, 1 and 2, padded to three columns; 3 and 4 are begin and end."""
+        """
+        `a b` and `c`, numbered 0, 1 and 2, padded to three columns; 3 and 4 are begin and end.
+        """
         packed = packed_with_boundaries([2, 1], n_padding=1)
         assert packed.batch_sizes == [2, 2, 2, 1]
         assert packed.words.tolist() == [[3, 3, 0, 2, 1, 4, 4], [4, 4, 1, 2, 0, 3, 3]]

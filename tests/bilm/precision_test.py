@@ -7,7 +7,12 @@ from elmo_tasks.bilm.precision import precision_of_training, precision_on
 @pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize(
     "capability, has_triton_steps, expected",
-    [((7, 5), True, "float32"), ((8, 0), False, "float32"), ((8, 0), True, "bf16"), ((9, 0), True, "bf16")],
+    [
+        ((7, 5), True, "float32"),
+        ((8, 0), False, "float32"),
+        ((8, 0), True, "bf16"),
+        ((9, 0), True, "bf16"),
+    ],
 )
 def test_auto_is_bf16_on_a_gpu_that_has_it_with_triton(
     is_large, capability, has_triton_steps, expected, monkeypatch

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.weights import read_arrays, read_softmax, read_weights, weight_names
 from tests.bilm.helpers import SMALL, bilm_options, random_bilm, save
@@ -85,18 +85,25 @@ class TestRoundTrip:
     def test_a_262nd_character_is_ignored(self, bilm, files):
         """bilm-tf's files have an extra row that no text uses."""
         characters = read(files[1], "char_embed")
-        replace(files[1], "char_embed", np.concatenate([characters, np.full((1, 3), 9.0, dtype=np.float32)]))
+        replace(
+            files[1],
+            "char_embed",
+            np.concatenate([characters, np.full((1, 3), 9.0, dtype=np.float32)]),
+        )
         layers = Bilm.from_files(*files).requires_grad_(False)(SENTENCES).layers
         assert all(torch.equal(*pair) for pair in zip(layers, bilm(SENTENCES).layers, strict=True))
 
-    # AllenNLP adds the forget gate's 1 to the bias while it is still float16, which rounds by up to 2 ** -11.
+    # AllenNLP adds the forget gate's 1 to the bias while it is still float16, which rounds by up to
+    # 2 ** -11.
     @pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 1e-5), (torch.float16, 1e-3)])
     def test_allennlp_reads_what_we_write(self, bilm, tmp_path, dtype, atol):
         """Compares AllenNLP's mix with equal weights with the average of our layers."""
         from allennlp.modules.elmo import Elmo
 
         files = save(bilm, tmp_path, dtype=dtype)
-        elmo = Elmo(*files, num_output_representations=1, dropout=0.0, scalar_mix_parameters=[0.0, 0.0, 0.0])
+        elmo = Elmo(
+            *files, num_output_representations=1, dropout=0.0, scalar_mix_parameters=[0.0, 0.0, 0.0]
+        )
         theirs = elmo(BYTES.batch(SENTENCES))["elmo_representations"][0]
         ours = torch.stack(Bilm.from_files(*files)(SENTENCES).layers).mean(0)
         torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
@@ -106,7 +113,13 @@ class TestShapesOfBilmTf:
     """bilm-tf omits projections that would not change the number of units."""
 
     OPTIONS = BilmOptions(
-        cell_dim=6, projection_dim=6, n_layers=2, cell_clip=0.8, character_dim=3, filters=((1, 2), (3, 4)), n_highway=1
+        cell_dim=6,
+        projection_dim=6,
+        n_layers=2,
+        cell_clip=0.8,
+        character_dim=3,
+        filters=((1, 2), (3, 4)),
+        n_highway=1,
     )
 
     def test_a_projection_that_is_missing_is_the_identity(self, tmp_path):
@@ -149,7 +162,9 @@ class TestWrongFiles:
             if is_virtual:
                 file.create_virtual_dataset("CNN_proj/b_proj", layout)
             else:
-                file.create_dataset("CNN_proj/b_proj", layout.shape, np.float32, external="/etc/passwd")
+                file.create_dataset(
+                    "CNN_proj/b_proj", layout.shape, np.float32, external="/etc/passwd"
+                )
         with pytest.raises(ValueError, match=r"b_proj.*missing.*weights\.hdf5"):
             read_weights(files[1], SMALL)
 
@@ -179,7 +194,10 @@ class TestSoftmax:
         found = read_softmax(path, bilm.options)
         assert all(torch.equal(found[name], value.half().float()) for name, value in state.items())
         weights = read_weights(path, bilm.options)
-        assert all(torch.equal(weights[name], value.half().float()) for name, value in bilm.state_dict().items())
+        assert all(
+            torch.equal(weights[name], value.half().float())
+            for name, value in bilm.state_dict().items()
+        )
 
     def test_a_file_may_have_no_softmax(self, bilm, files):
         assert read_softmax(files[1], bilm.options) is None

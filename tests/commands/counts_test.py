@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_tasks.__main__ import main
-from elmo_tasks.embed import EmbedOptions, embed_file
+from elmo_tasks.corpora.embed import EmbedOptions, embed_file
 from tests.paths import TINY_BILM
 
 COMMANDS = [
@@ -30,5 +30,10 @@ def test_a_count_is_at_least_one(capsys, command, words):
 def test_parts_and_workers_are_at_least_one_in_python(tmp_path, options, workers):
     (tmp_path / "a.txt").write_text("a b\n")
     with pytest.raises(ValueError, match="expected at least 1, got"):
-        embed_file(tmp_path / "a.txt", tmp_path / "a.h5", EmbedOptions(bilm=str(TINY_BILM), **options), workers=workers)
+        embed_file(
+            tmp_path / "a.txt",
+            tmp_path / "a.h5",
+            EmbedOptions(bilm=str(TINY_BILM), **options),
+            workers=workers,
+        )
     assert not list(tmp_path.glob("a.h5*"))

@@ -8,7 +8,7 @@ from allennlp.common import Params
 from allennlp.models import load_archive
 
 from elmo_tasks.bilm import Bilm
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.softmax.word_list import WordList
 from elmo_tasks.vectors.elmo import Elmo
 from tests.bilm.helpers import assert_layers_equal
@@ -44,7 +44,9 @@ class TestExport:
     def test_words_and_softmax_match_the_model(self, lm_run, exported):
         model = load_archive(lm_run / "model.tar.gz").model
         words = WordList.from_file(exported / "vocab.txt").words
-        assert list(words) == [model.vocab.get_token_from_index(number, "lm") for number in range(len(words))]
+        assert list(words) == [
+            model.vocab.get_token_from_index(number, "lm") for number in range(len(words))
+        ]
         assert words[:3] == ("<S>", "</S>", "<UNK>")
         with h5py.File(exported / "weights.hdf5") as file:
             np.testing.assert_array_equal(file["softmax/W"], model.softmax.weight.detach().numpy())
@@ -56,7 +58,9 @@ class TestExport:
         model = write_model(tmp_path / "model")
         command("elmo-export", model, tmp_path / "exported", "--format", name)
         assert set(os.listdir(tmp_path / "exported")) == {"options.json", f"weights.{name}"}
-        found, expected = (Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model))
+        found, expected = (
+            Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model)
+        )
         assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
     def test_the_bilm_of_a_task_is_exported(self, command, tmp_path, archive):
@@ -68,18 +72,24 @@ class TestExport:
         assert all(torch.equal(found[name], weight) for name, weight in bilm.state_dict().items())
 
     def test_it_can_be_half_as_large_and_without_softmax(self, lm_run, exported, command, tmp_path):
-        command("elmo-export", lm_run, tmp_path / "small", "--dtype", "float16", "--without-softmax")
+        command(
+            "elmo-export", lm_run, tmp_path / "small", "--dtype", "float16", "--without-softmax"
+        )
         with h5py.File(tmp_path / "small" / "weights.hdf5") as file:
             assert "softmax" not in file
             assert file["CNN_proj/W_proj"].dtype == np.float16
         with h5py.File(exported / "weights.hdf5") as file:
             assert file["CNN_proj/W_proj"].dtype == np.float32
 
-    def test_safetensors_are_the_same_weights(self, lm_run, exported, command, tmp_path, environment):
+    def test_safetensors_are_the_same_weights(
+        self, lm_run, exported, command, tmp_path, environment
+    ):
         folder = tmp_path / "other"
         command("elmo-export", lm_run, folder, "--format", "safetensors")
         assert set(os.listdir(folder)) == {"options.json", "weights.safetensors", "vocab.txt"}
-        expected = Bilm.from_files(exported / "options.json", exported / "weights.hdf5").state_dict()
+        expected = Bilm.from_files(
+            exported / "options.json", exported / "weights.hdf5"
+        ).state_dict()
         found = Elmo.from_pretrained(folder, device="cpu").bilm.state_dict()
         assert all(torch.equal(found[name], weight) for name, weight in expected.items())
         environment.setenv("ELMO_TASKS_BILM", str(folder))

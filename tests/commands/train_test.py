@@ -58,7 +58,9 @@ class TestCheckData:
         params = Params({**config.as_dict(quiet=True), "evaluate_on_test": False})
         check_data(params)
         assert "test_data_path" not in params and "train_data_path" in params
-        warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        warnings = [
+            record.getMessage() for record in caplog.records if record.levelname == "WARNING"
+        ]
         assert [str(path) in warning for warning in warnings] == [True]
 
     def test_test_data_of_other_training_data_is_dropped(self, config, tmp_path, caplog):
@@ -78,10 +80,18 @@ class TestCheckData:
             ("ner", {}, "ELMO_TASKS_DATA is not set"),
             ("bilm", {}, "ELMO_TASKS_DATA is not set"),
             # Your own data with the word vectors of the sample.
-            ("ner", dict.fromkeys(["train_data_path", "validation_data_path", "test_data_path"], "a.json"), "_GLOVE"),
+            (
+                "ner",
+                dict.fromkeys(
+                    ["train_data_path", "validation_data_path", "test_data_path"], "a.json"
+                ),
+                "_GLOVE",
+            ),
         ],
     )
-    def test_a_warning_names_the_variable(self, environment, training_configs, caplog, name, data, warns):
+    def test_a_warning_names_the_variable(
+        self, environment, training_configs, caplog, name, data, warns
+    ):
         check_data(Params.from_file(training_configs / f"{name}.jsonnet", json.dumps(data)))
         assert warns in caplog.text and ("small data" in caplog.text) == (not data)
 
@@ -98,14 +108,23 @@ class TestCheckData:
 
 def test_a_training_logs_scores_but_not_each_setting(monkeypatch, caplog):
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
-    names = ("allennlp.common.params", "allennlp.common.util", "allennlp.training.callbacks.console_logger")
+    names = (
+        "allennlp.common.params",
+        "allennlp.common.util",
+        "allennlp.training.callbacks.console_logger",
+    )
     loggers = [logging.getLogger(name) for name in names]
     for logger in loggers:
         monkeypatch.setattr(logger, "filters", [])
     log_less()
     with caplog.at_level("INFO"):
         for logger in loggers:
-            for message in ("model.type = x", "Metrics: {}", "f1-measure-PER | 0.1", "f1-measure-overall | 0.2"):
+            for message in (
+                "model.type = x",
+                "Metrics: {}",
+                "f1-measure-PER | 0.1",
+                "f1-measure-overall | 0.2",
+            ):
                 logger.info(message)
         loggers[0].warning("careful")
     kept = ["Metrics: {}", "f1-measure-overall | 0.2", "careful"]

@@ -80,7 +80,9 @@ SNLI = '{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}\n'
         (LmReader, "\n \n", ""),
     ],
 )
-def test_an_error_names_the_place_of_a_mistake(tmp_path, reader: type[DatasetReader], content: str | bytes, place: str):
+def test_an_error_names_the_place_of_a_mistake(
+    tmp_path, reader: type[DatasetReader], content: str | bytes, place: str
+):
     path = tmp_path / "file.gold_conll"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match=f"{re.escape(str(path))}.*{place}"):
@@ -94,7 +96,11 @@ def test_an_error_names_the_place_of_a_mistake(tmp_path, reader: type[DatasetRea
         (SstReader, "sentence\tlabel\nIt 's good\t1\nNo\t0\n", "(3 It works)"),
         (SstReader, '{"text": "It is good", "label": 4}\n', "(3 It works)"),
         (SstReader, "(3 (2 It) (4 works)\n", "(3 It works)"),
-        (CorefReader, "# begin document GUM_x\n1\tAnn\t(0)\n2\tsang\t_\n# end document\n", "docs/tasks/coref.md"),
+        (
+            CorefReader,
+            "# begin document GUM_x\n1\tAnn\t(0)\n2\tsang\t_\n# end document\n",
+            "docs/tasks/coref.md",
+        ),
         (CorefReader, "# newdoc id = GUM_x\n" + WORD.format(1, "Ann"), "docs/tasks/coref.md"),
         (SrlReader, WORD.format(1, "Ann") + WORD.format(2, "sang"), "docs/tasks/coref.md"),
         (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "CoNLL 2002"),

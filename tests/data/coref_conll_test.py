@@ -37,9 +37,9 @@ def document(*cells: str) -> str:
 class TestReadDocuments:
     def test_ontonotes_columns_are_read_by_position(self, path):
         first, second = read(path, ONTONOTES)
-        assert (first.name, first.part, second.name, second.part) == (*("bc/cctv/00/cctv_0000", 0),) + (
-            *("bc/cctv/00/cctv_0000", 1),
-        )
+        assert (first.name, first.part, second.name, second.part) == (
+            *("bc/cctv/00/cctv_0000", 0),
+        ) + (*("bc/cctv/00/cctv_0000", 1),)
         assert first.sentences == [["Ann", "sang", "."], ["Her", "old", "song"]]
         assert first.speakers == [["Ann_Cole"] * 3, ["speaker#2"] * 3]
         assert first.clusters == [[(0, 0), (3, 3)], [(3, 5)]]

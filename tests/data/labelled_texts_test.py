@@ -9,21 +9,29 @@ import pytest
 
 from elmo_tasks.data import NerReader
 
-# A character that UTF-16 counts twice, a name of two words, one that the rules for sentences would divide, and a text
-# without names.
+# A character that UTF-16 counts twice, a name of two words, one that the rules for sentences would
+# divide, and a text without names.
 TEXTS = ["😀 Ann Lee flew to St. Louis. It rained.", "Nobody sang."]
 SPANS = [[("PER", 2, 9), ("LOC", 18, 27)], []]
-WORDS = [["😀", "Ann", "Lee", "flew", "to", "St.", "Louis", "."], ["It", "rained", "."], ["Nobody", "sang", "."]]
+WORDS = [
+    ["😀", "Ann", "Lee", "flew", "to", "St.", "Louis", "."],
+    ["It", "rained", "."],
+    ["Nobody", "sang", "."],
+]
 TAGS = [["O", "B-PER", "L-PER", "O", "O", "B-LOC", "L-LOC", "O"], ["O", "O", "O"], ["O", "O", "O"]]
 EXPECTED = list(zip(WORDS, TAGS, strict=True))
 
 
 def read(path: Path, **options: Any) -> list[tuple[list[str], list[str]]]:
     instances = list(NerReader(**options).read(str(path)))
-    return [([t.text for t in each["tokens"].tokens], list(each["tags"].labels)) for each in instances]
+    return [
+        ([t.text for t in each["tokens"].tokens], list(each["tags"].labels)) for each in instances
+    ]
 
 
-def rows_of(form: Callable[[str, list[tuple[str, int, int]]], dict[str, Any]]) -> list[dict[str, Any]]:
+def rows_of(
+    form: Callable[[str, list[tuple[str, int, int]]], dict[str, Any]],
+) -> list[dict[str, Any]]:
     return [form(text, spans) for text, spans in zip(TEXTS, SPANS, strict=True)]
 
 
@@ -39,13 +47,23 @@ def write_lines(path: Path, rows: list[Any]) -> Path:
 
 def values(text: str, spans: list[tuple[str, int, int]], shift: int = 0) -> list[dict[str, Any]]:
     """Of Label Studio. With a shift of 1, the offsets are those of JavaScript."""
-    return [{"start": s + shift, "end": e + shift, "text": text[s:e], "labels": [label]} for label, s, e in spans]
+    return [
+        {"start": s + shift, "end": e + shift, "text": text[s:e], "labels": [label]}
+        for label, s, e in spans
+    ]
 
 
 def label_studio(text: str, spans: list[tuple[str, int, int]], shift: int = 0) -> dict[str, Any]:
-    result = [{"type": "labels", "from_name": "label", "value": value} for value in values(text, spans, shift)]
+    result = [
+        {"type": "labels", "from_name": "label", "value": value}
+        for value in values(text, spans, shift)
+    ]
     result += [{"type": "relation", "from_id": "a", "to_id": "b"}]
-    return {"id": 7, "data": {"text": text, "source": "web"}, "annotations": [{"id": 1, "result": result}]}
+    return {
+        "id": 7,
+        "data": {"text": text, "source": "web"},
+        "annotations": [{"id": 1, "result": result}],
+    }
 
 
 def studio_json(path: Path) -> Path:
@@ -59,7 +77,14 @@ def studio_in_utf16(path: Path) -> Path:
 def studio_min(path: Path) -> Path:
     def form(text: str, spans: list[tuple[str, int, int]]) -> dict[str, Any]:
         labels = {"label": values(text, spans)} if spans else {}
-        return {"id": 1, "text": text, **labels, "annotator": 1, "annotation_id": 4, "lead_time": 8.4}
+        return {
+            "id": 1,
+            "text": text,
+            **labels,
+            "annotator": 1,
+            "annotation_id": 4,
+            "lead_time": 8.4,
+        }
 
     return write_json(path / "project-min.json", rows_of(form))
 
@@ -71,17 +96,27 @@ def studio_skipped(path: Path) -> Path:
     rows[0]["annotations"] = [wrong, rows[0]["annotations"][0] | {"ground_truth": True}, wrong]
     skipped = label_studio("Skipped.", [])
     skipped["annotations"][0]["was_cancelled"] = True
-    return write_json(path / "project.json", [skipped, *rows, {"data": {"text": "Later."}, "annotations": []}])
+    return write_json(
+        path / "project.json", [skipped, *rows, {"data": {"text": "Later."}, "annotations": []}]
+    )
 
 
 def doccano(path: Path) -> Path:
-    rows = rows_of(lambda text, spans: {"id": 1, "text": text, "label": [[s, e, label] for label, s, e in spans]})
+    rows = rows_of(
+        lambda text, spans: {
+            "id": 1,
+            "text": text,
+            "label": [[s, e, label] for label, s, e in spans],
+        }
+    )
     return write_lines(path / "admin.jsonl", rows)
 
 
 def doccano_with_relations(path: Path) -> Path:
     def form(text: str, spans: list[tuple[str, int, int]]) -> dict[str, Any]:
-        entities = [{"id": 1, "label": label, "start_offset": s, "end_offset": e} for label, s, e in spans]
+        entities = [
+            {"id": 1, "label": label, "start_offset": s, "end_offset": e} for label, s, e in spans
+        ]
         return {"id": 1, "text": text, "entities": entities, "relations": [], "Comments": []}
 
     return write_lines(path / "admin.jsonl", rows_of(form))
@@ -89,8 +124,16 @@ def doccano_with_relations(path: Path) -> Path:
 
 def prodigy(path: Path) -> Path:
     def form(text: str, spans: list[tuple[str, int, int]]) -> dict[str, Any]:
-        marks = [{"start": s, "end": e, "token_start": 0, "token_end": 0, "label": label} for label, s, e in spans]
-        return {"text": text, "_input_hash": 5, "answer": "accept", **({"spans": marks} if marks else {})}
+        marks = [
+            {"start": s, "end": e, "token_start": 0, "token_end": 0, "label": label}
+            for label, s, e in spans
+        ]
+        return {
+            "text": text,
+            "_input_hash": 5,
+            "answer": "accept",
+            **({"spans": marks} if marks else {}),
+        }
 
     rejected = {"text": "Rejected.", "answer": "reject", "spans": []}
     return write_lines(path / "annotations.jsonl", [rejected, *rows_of(form)])
@@ -103,7 +146,9 @@ def spacy_docs(path: Path) -> Path:
     docs, nlp = DocBin(), spacy.blank("en")
     for text, spans in zip(TEXTS, SPANS, strict=True):
         doc = nlp(text)
-        doc.set_ents([doc.char_span(start, end, label) for label, start, end in spans], default="outside")
+        doc.set_ents(
+            [doc.char_span(start, end, label) for label, start, end in spans], default="outside"
+        )
         docs.add(doc)
     docs.add(nlp("Later."))
     docs.to_disk(path / "train.spacy")
@@ -114,7 +159,10 @@ def brat(path: Path) -> Path:
     (path / "part").mkdir()
     (path / "annotation.conf").write_text("[entities]\nPER\nLOC\n")
     for name, text, spans in zip(("part/a", "part/b"), TEXTS, SPANS, strict=True):
-        lines = [f"T{n}\t{label} {s} {e}\t{text[s:e]}\n" for n, (label, s, e) in enumerate(spans, start=1)]
+        lines = [
+            f"T{n}\t{label} {s} {e}\t{text[s:e]}\n"
+            for n, (label, s, e) in enumerate(spans, start=1)
+        ]
         (path / f"{name}.txt").write_text(text, encoding="utf-8")
         lines.append("#1\tAnnotatorNotes T1\twho?\nR1\tLives Arg1:T1 Arg2:T2\n")
         (path / f"{name}.ann").write_text("".join(lines), encoding="utf-8")
@@ -234,7 +282,9 @@ def test_a_group_of_labels_of_label_studio(tmp_path, caplog):
     assert not caplog.text
     assert read(file)[1][1] == ["B-CALM", "L-CALM", "O"]
     assert "reads all groups of labels (label, mood): from_name chooses one" in caplog.text
-    with pytest.raises(ValueError, match=r"expected label, mood as from_name, got 'names': .*a\.json"):
+    with pytest.raises(
+        ValueError, match=r"expected label, mood as from_name, got 'names': .*a\.json"
+    ):
         read(file, from_name="names")
 
 
@@ -269,7 +319,9 @@ class TestBadSpans:
         folder = tmp_path / "brat"
         folder.mkdir()
         (folder / "a.txt").write_bytes(text.encode())
-        lines = [f"T{n}\tPER {s} {e}\t{w}\n" for n, s, e, w in [(1, 2, 9, "Ann Lee"), (2, 17, 20, "Bob")]]
+        lines = [
+            f"T{n}\tPER {s} {e}\t{w}\n" for n, s, e, w in [(1, 2, 9, "Ann Lee"), (2, 17, 20, "Bob")]
+        ]
         (folder / "a.ann").write_text("".join(lines))
         tags = [["O", "B-PER", "L-PER", "O", "O"], ["U-PER", "O", "O", "O", "O"]]
         assert [tag for _, tag in read(folder)] == tags
@@ -277,7 +329,9 @@ class TestBadSpans:
 
 def test_a_span_that_cuts_a_word_is_widened_and_counted(tmp_path, caplog):
     spans = [[4, 6, "PER"], [10, 17, "ORG"], [18, 23, "LOC"]]
-    file = write_lines(tmp_path / "a.jsonl", [{"text": "Mr. Annsen of Acme/Bcme and Co.", "label": spans}])
+    file = write_lines(
+        tmp_path / "a.jsonl", [{"text": "Mr. Annsen of Acme/Bcme and Co.", "label": spans}]
+    )
     assert read(file) == [
         (
             ["Mr.", "Annsen", "of", "Acme", "/", "Bcme", "and", "Co."],
@@ -302,7 +356,9 @@ def test_the_language_and_the_column_of_the_text(tmp_path):
     assert "z.B." in words
 
 
-@pytest.mark.parametrize(("part", "sentences"), [("[:50%]", slice(2)), ("[49%:]", slice(3)), ("[50%:]", slice(2, 3))])
+@pytest.mark.parametrize(
+    ("part", "sentences"), [("[:50%]", slice(2)), ("[49%:]", slice(3)), ("[50%:]", slice(2, 3))]
+)
 def test_a_part_of_a_file_has_whole_texts(tmp_path, part, sentences):
     assert read(Path(f"{doccano(tmp_path)}{part}")) == EXPECTED[sentences]
 
@@ -321,7 +377,11 @@ HYPERTEXT = json.loads(json.dumps(STUDIO).replace('"start": 0', '"start": "/p[1]
         ([LINE, {**LINE, "label": [[3, 3, "PER"]]}], "line 2", "3 to 3"),
         ([LINE, {**LINE, "label": [["PER", 0, 3]]}], "line 2", r"\[start, .* got \['PER', 0, 3\]"),
         ([LINE, {**LINE, "label": ["GOOD"]}], "line 2", r"\[start, .* got 'GOOD'"),
-        ([LINE, {**LINE, "label": [[0, 3, "A\nB"]]}], "line 2", r"one line without tabs, got 'A\\nB'"),
+        (
+            [LINE, {**LINE, "label": [[0, 3, "A\nB"]]}],
+            "line 2",
+            r"one line without tabs, got 'A\\nB'",
+        ),
         ([LINE, {**LINE, "label": [[0, 3, ""]]}], "line 2", "one line without tabs, got ''"),
         ([LINE, {"text": "Ann sang.", "mood": 1}], "line 2", "mood"),
         ([["Ann sang.", 3]], "text 1", "a text with its labels, got 'Ann sang.'"),
@@ -353,8 +413,12 @@ def test_an_empty_file_is_an_error(tmp_path):
 
 def test_an_export_without_spans_is_an_error(tmp_path):
     """A project for whole texts: Prodigy's `textcat`."""
-    file = write_lines(tmp_path / "a.jsonl", [{"text": "Ann sang.", "label": "GOOD", "answer": "accept"}])
-    with pytest.raises(ValueError, match=r"expected texts with labelled spans, got none: .*a\.jsonl"):
+    file = write_lines(
+        tmp_path / "a.jsonl", [{"text": "Ann sang.", "label": "GOOD", "answer": "accept"}]
+    )
+    with pytest.raises(
+        ValueError, match=r"expected texts with labelled spans, got none: .*a\.jsonl"
+    ):
         read(file)
 
 

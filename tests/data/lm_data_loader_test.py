@@ -7,7 +7,7 @@ import torch
 from allennlp.common import Params
 from allennlp.data import DataLoader
 
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.data import LmDataLoader, LmReader, LmVocabulary
 from elmo_tasks.data.lm_data_loader import batch_tensors
 
@@ -19,7 +19,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sentences of 1 to 30 words. Each word is the name of its sentence."""
     path = tmp_path_factory.mktemp("text") / "text.txt"
     lengths = np.random.default_rng(0).integers(1, 31, N_SENTENCES)
-    path.write_text("".join(" ".join([f"s{number}"] * length) + "\n" for number, length in enumerate(lengths)))
+    path.write_text(
+        "".join(" ".join([f"s{number}"] * length) + "\n" for number, length in enumerate(lengths))
+    )
     return path
 
 
@@ -70,18 +72,24 @@ class TestLmDataLoader:
         loader.index_with(vocabulary)
         (batch,) = loader
         lines = sorted(path.read_text().splitlines(), key=lambda line: line.count(" "))
-        expected = [[vocabulary.get_token_index(word, "lm") for word in line.split()] for line in lines]
+        expected = [
+            [vocabulary.get_token_index(word, "lm") for word in line.split()] for line in lines
+        ]
         assert words_of([batch]) == [expected]
         assert batch["words"].numbers.shape == (N_SENTENCES, 30)
 
-    @pytest.mark.parametrize("options", [{}, {"shuffle": False}, {"buffer_sentences": 1}, {"max_tokens_per_batch": 3}])
+    @pytest.mark.parametrize(
+        "options", [{}, {"shuffle": False}, {"buffer_sentences": 1}, {"max_tokens_per_batch": 3}]
+    )
     def test_every_sentence_is_in_every_epoch_once(self, make, options):
         loader = make(**options)
         for _ in range(2):
             batches = words_of(loader)
             assert len(batches) == len(loader)
             assert (
-                len({sentence[0] for batch in batches for sentence in batch}) == sum(map(len, batches)) == N_SENTENCES
+                len({sentence[0] for batch in batches for sentence in batch})
+                == sum(map(len, batches))
+                == N_SENTENCES
             )
 
     def test_the_budget_holds_and_batches_have_little_padding(self, make):
@@ -92,7 +100,9 @@ class TestLmDataLoader:
         assert sum(len(batch) * max(batch) for batch in lengths) < 1.1 * sum(map(sum, lengths))
 
     def test_without_shuffling_each_buffer_goes_from_short_to_long(self, make):
-        lengths = list(chain.from_iterable(lengths_of(make(shuffle=False, buffer_sentences=N_SENTENCES))))
+        lengths = list(
+            chain.from_iterable(lengths_of(make(shuffle=False, buffer_sentences=N_SENTENCES)))
+        )
         assert lengths == sorted(lengths)
 
     def test_the_order_depends_only_on_seed_and_epoch(self, make):
@@ -104,7 +114,10 @@ class TestLmDataLoader:
         assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
 
     def test_a_recovered_run_gets_the_same_batches(self, make):
-        """As in AllenNLP's recovery, the first epoch stops in the middle, and a new loader starts it again."""
+        """
+        As in AllenNLP's recovery, the first epoch stops in the middle, and a new loader starts it
+        again.
+        """
         undisturbed = make()
         expected = [words_of(undisturbed) for _ in range(3)]
         assert words_of(islice(iter(make()), 3)) == expected[0][:3]
@@ -128,7 +141,9 @@ def test_tensors_have_the_characters_of_the_bilm_and_the_words_of_the_vocabulary
     vocabulary = {"<S>": 0, "</S>": 1, "<UNK>": 2, "the": 3, "dog": 4, "va": 5}
     tensors = batch_tensors(sentences, vocabulary)
     words, split = tensors["words"], [sentence.split() for sentence in sentences]
-    for numbers, rows, sentence in zip(words.numbers, BYTES.batch(split).numpy(), split, strict=True):
+    for numbers, rows, sentence in zip(
+        words.numbers, BYTES.batch(split).numpy(), split, strict=True
+    ):
         assert [words.words[number] for number in numbers[numbers >= 0]] == sentence
         assert (words.rows[numbers[numbers >= 0]] == rows[: len(sentence)]).all()
     expected = [[3, 2, 2, 3, 4], [2, 5, -1, -1, -1], [0, 3, -1, -1, -1], [2, -1, -1, -1, -1]]

@@ -16,7 +16,12 @@ LINES = b"The cat sat .\nJa\n" + "« Ça va ? »\n".encode()
 class TestLmText:
     @pytest.mark.parametrize(
         ("name", "pack"),
-        [("text", bytes), ("text.txt", bytes), ("text.txt.gz", gzip.compress), ("text.txt.xz", lzma.compress)],
+        [
+            ("text", bytes),
+            ("text.txt", bytes),
+            ("text.txt.gz", gzip.compress),
+            ("text.txt.xz", lzma.compress),
+        ],
     )
     def test_plain_and_compressed_files_are_read(self, tmp_path, name, pack):
         (tmp_path / name).write_bytes(pack(LINES))
@@ -56,7 +61,14 @@ class TestLmText:
             LINES.replace(b" ", b"\t  "),
             LINES.replace(b" ", "\N{NO-BREAK SPACE}".encode()),
         ],
-        ids=["CRLF", "no final newline", "byte order mark", "empty lines", "tabs", "no-break spaces"],
+        ids=[
+            "CRLF",
+            "no final newline",
+            "byte order mark",
+            "empty lines",
+            "tabs",
+            "no-break spaces",
+        ],
     )
     def test_white_space_separates_words_and_is_not_part_of_them(self, path, content):
         path.write_bytes(content)

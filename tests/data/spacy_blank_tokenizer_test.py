@@ -16,7 +16,9 @@ TEXTS = [
     "   ",
 ]
 
-TEXT = st.text(st.sampled_from(" \t\n.,'-()abcZ19é😀$") | st.characters(exclude_categories=["Cs"]), max_size=30)
+TEXT = st.text(
+    st.sampled_from(" \t\n.,'-()abcZ19é😀$") | st.characters(exclude_categories=["Cs"]), max_size=30
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,9 @@ class TestSpacyBlankTokenizer:
         theirs = SpacyTokenizer(f"{language}_of_the_test").tokenize(text)
         ours = SpacyBlankTokenizer(language).tokenize(text)
         # AllenNLP's tokenizer keeps white space between words as a token.
-        expected = [(token.text, token.idx, token.idx_end) for token in theirs if not token.text.isspace()]
+        expected = [
+            (token.text, token.idx, token.idx_end) for token in theirs if not token.text.isspace()
+        ]
         assert [(token.text, token.idx, token.idx_end) for token in ours] == expected
 
     @given(TEXT)

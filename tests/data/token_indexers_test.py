@@ -2,7 +2,11 @@ import pytest
 import torch
 from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
-from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, TokenCharactersIndexer, TokenIndexer
+from allennlp.data.token_indexers import (
+    ELMoTokenCharactersIndexer,
+    TokenCharactersIndexer,
+    TokenIndexer,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -24,7 +28,10 @@ WORDS = st.one_of(
 
 def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch.Tensor:
     """The tensors of a batch, as a model receives them."""
-    instances = [Instance({"text": TextField([Token(w) for w in words], {"x": indexer})}) for words in sentences]
+    instances = [
+        Instance({"text": TextField([Token(w) for w in words], {"x": indexer})})
+        for words in sentences
+    ]
     batch = Batch(instances)
     batch.index_instances(Vocabulary())
     return batch.as_tensor_dict()["text"]["x"][key]
@@ -36,8 +43,14 @@ class TestElmoTokenIndexer:
     @example([["a", "b"], []], 0)
     @example([["a"]], 3)
     def test_a_batch_has_the_ids_of_allennlp(self, sentences, min_padding):
-        ours = ids_of(sentences, ElmoTokenIndexer(token_min_padding_length=min_padding), "character_ids")
-        theirs = ids_of(sentences, ELMoTokenCharactersIndexer(token_min_padding_length=min_padding), "elmo_tokens")
+        ours = ids_of(
+            sentences, ElmoTokenIndexer(token_min_padding_length=min_padding), "character_ids"
+        )
+        theirs = ids_of(
+            sentences,
+            ELMoTokenCharactersIndexer(token_min_padding_length=min_padding),
+            "elmo_tokens",
+        )
         if not theirs.numel():
             # For a batch without words, AllenNLP omits the third dimension, which the biLM needs.
             assert ours.shape == (len(sentences), 0, 50)
@@ -53,19 +66,32 @@ class TestElmoTokenIndexer:
     def test_unicode_characters_match_the_bilm(self, environment):
         from allennlp.common import Params
 
-        options = BilmOptions(dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN)
+        options = BilmOptions(
+            dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN
+        )
         sentences = [["나는", "b", "😀" * 20], ["\ud800"]]
         indexer = TokenIndexer.from_params(Params({"type": "elmo", "unicode_characters": 9}))
-        assert torch.equal(ids_of(sentences, indexer, "character_ids"), Bilm(options).word_rows.batch(sentences))
+        assert torch.equal(
+            ids_of(sentences, indexer, "character_ids"), Bilm(options).word_rows.batch(sentences)
+        )
 
 
 class TestWordCharactersIndexer:
-    @given(st.lists(st.lists(st.text("abé😀", max_size=9), min_size=1, max_size=5), min_size=1, max_size=4))
+    @given(
+        st.lists(
+            st.lists(st.text("abé😀", max_size=9), min_size=1, max_size=5), min_size=1, max_size=4
+        )
+    )
     def test_a_batch_has_the_ids_of_allennlp(self, sentences):
         found = []
         for kind in (WordCharactersIndexer, TokenCharactersIndexer):
             indexers = {"x": kind(min_padding_length=5)}
-            batch = Batch([Instance({"text": TextField(list(map(Token, words)), indexers)}) for words in sentences])
+            batch = Batch(
+                [
+                    Instance({"text": TextField(list(map(Token, words)), indexers)})
+                    for words in sentences
+                ]
+            )
             batch.index_instances(Vocabulary.from_instances(batch))
             found.append(batch.as_tensor_dict()["text"]["x"]["token_characters"])
         assert torch.equal(*found)

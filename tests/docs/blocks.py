@@ -17,8 +17,8 @@ _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 class Block(NamedTuple):
     """
-    A block, the line of its fence, the reason if it is not run, and whether it is the output of the block before it,
-    which a comment says.
+    A block, the line of its fence, the reason if it is not run, and whether it is the output of the
+    block before it, which a comment says.
     """
 
     page: Path
@@ -43,5 +43,7 @@ def blocks_of(page: Path) -> list[Block]:
         indent, language, content = fence.groups()
         lines = [line.removeprefix(indent) for line in content.splitlines()]
         line = text.count("\n", 0, fence.start()) + 1
-        blocks.append(Block(page, line, language, "\n".join(lines) + "\n", reason and reason[1], is_output))
+        blocks.append(
+            Block(page, line, language, "\n".join(lines) + "\n", reason and reason[1], is_output)
+        )
     return blocks

@@ -1,4 +1,6 @@
-"""Every command in the documentation runs on small data, or has a note that says why it is not run."""
+"""
+Every command in the documentation runs on small data, or has a note that says why it is not run.
+"""
 
 import ast
 import contextlib
@@ -15,7 +17,12 @@ from tests.docs.home import make_home
 from tests.docs.shell import Shell, check_command, commands_of
 from tests.paths import CHECKOUT, PACKAGE, TINY_BILM
 
-DAILY = {CHECKOUT / "README.md", DOCS / "vectors" / "elmo.md", DOCS / "tasks" / "use.md", DOCS / "tasks" / "spacy.md"}
+DAILY = {
+    CHECKOUT / "README.md",
+    DOCS / "vectors" / "elmo.md",
+    DOCS / "tasks" / "use.md",
+    DOCS / "tasks" / "spacy.md",
+}
 BLOCKS = {page: blocks_of(page) for page in PAGES}
 # `text` is output, or the format of a file.
 LANGUAGES = {"bash", "json", "jsonnet", "python", "text"}
@@ -43,7 +50,9 @@ def run_block(block: Block, shell: Shell, names: dict) -> None:
         with shell.entered():
             exec(compile("\n" * block.line + block.text, block.name, "exec"), names)
     elif block.language == "json":
-        for line in [block.text] if block.text.startswith(("{\n", "[\n")) else block.text.splitlines():
+        for line in (
+            [block.text] if block.text.startswith(("{\n", "[\n")) else block.text.splitlines()
+        ):
             json.loads(line)
     elif block.language == "jsonnet":
         title = re.match(r"// (\S+\.jsonnet)\n", block.text)
@@ -100,7 +109,10 @@ def test_links_lead_somewhere():
 
 
 def names_in(source: Path) -> set[str]:
-    """The functions, classes and constants of a module, with their methods and attributes as `Class.method`."""
+    """
+    The functions, classes and constants of a module, with their methods and attributes as
+    `Class.method`.
+    """
     names = set()
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         parts = [node, *(node.body if isinstance(node, ast.ClassDef) else [])]
@@ -114,10 +126,18 @@ def names_in(source: Path) -> set[str]:
 def test_links_to_code_name_what_is_there():
     missing = []
     for page in PAGES:
-        for text, target in re.findall(r"\[([^\]]+)\]\((\S+\.(?:py|\w+sonnet))\)", page.read_text(encoding="utf-8")):
+        for text, target in re.findall(
+            r"\[([^\]]+)\]\((\S+\.(?:py|\w+sonnet))\)", page.read_text(encoding="utf-8")
+        ):
             source = page.parent / target
-            names = names_in(source) if source.suffix == ".py" else set(re.findall(r"\w+", source.read_text()))
-            missing += [f"{target}: {name}" for name in re.findall(r"`([^`]+)`", text) if name not in names]
+            names = (
+                names_in(source)
+                if source.suffix == ".py"
+                else set(re.findall(r"\w+", source.read_text()))
+            )
+            missing += [
+                f"{target}: {name}" for name in re.findall(r"`([^`]+)`", text) if name not in names
+            ]
     assert not missing
 
 
@@ -130,6 +150,8 @@ def test_every_page_is_in_the_navigation():
 
 def test_all_variables_are_documented():
     files = [*PACKAGE.rglob("*.py"), *(CHECKOUT / "training_configs").rglob("*sonnet")]
-    names = {name for file in files for name in re.findall(r"\bELMO_TASKS_[A-Z_]+\b", file.read_text())}
+    names = {
+        name for file in files for name in re.findall(r"\bELMO_TASKS_[A-Z_]+\b", file.read_text())
+    }
     pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert names and not {name for name in names if f"`{name}`" not in pages}

@@ -14,8 +14,9 @@ _COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm":
 
 def make_home(home: Path) -> Path:
     """
-    Makes a home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, named as in the docs. Returns the
-    working directory, which has `training_configs/`, `fixtures/`, `results/` and a text.
+    Makes a home with `data/`, `elmo/original/`, `WordNet-3.0/` and a cache of biLMs, named as in
+    the docs. Returns the working directory, which has `training_configs/`, `fixtures/`, `results/`
+    and a text.
     """
     data, work = home / "data", home / "work"
     for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
@@ -23,7 +24,9 @@ def make_home(home: Path) -> Path:
             _write(data / file.relative_to(FIXTURES), _first(file, folder))
     for file in (FIXTURES / "squad").iterdir():
         content = json.loads(file.read_text(encoding="utf-8"))
-        articles = [{**article, "paragraphs": article["paragraphs"][:1]} for article in content["data"][:2]]
+        articles = [
+            {**article, "paragraphs": article["paragraphs"][:1]} for article in content["data"][:2]
+        ]
         _write(data / "squad" / file.name, json.dumps({**content, "data": articles}))
     shutil.copytree(FIXTURES / "wsd", data / "wsd")
     shutil.copytree(FIXTURES / "wsd" / "wordnet", home / "WordNet-3.0")

@@ -1,4 +1,7 @@
-"""Runs the shell commands of a page: `allennlp` and `python -m elmo_tasks` in this process, and the rest in bash."""
+"""
+Runs the shell commands of a page: `allennlp` and `python -m elmo_tasks` in this process, and the
+rest in bash.
+"""
 
 import argparse
 import json
@@ -12,8 +15,8 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from unittest.mock import Mock, patch
 
-from elmo_tasks import annotate, embed
 from elmo_tasks.__main__ import main as elmo_tasks_main
+from elmo_tasks.commands import annotate, embed
 from tests.paths import CHECKOUT
 
 # Commands of `python -m elmo_tasks` whose options are checked where they are not run.
@@ -83,9 +86,16 @@ class Shell:
             arguments = [self._expanded(word) for word in words[3:]]
             assert elmo_tasks_main(arguments) == 0, line
         elif words[0] in _BASH:
-            print(subprocess.run(["bash", "-euc", line], check=True, stdout=subprocess.PIPE, text=True).stdout, end="")
+            print(
+                subprocess.run(
+                    ["bash", "-euc", line], check=True, stdout=subprocess.PIPE, text=True
+                ).stdout,
+                end="",
+            )
         else:
-            raise AssertionError(f"a command that a test can run, or a block that says why not, but: {line}")
+            raise AssertionError(
+                f"a command that a test can run, or a block that says why not, but: {line}"
+            )
 
     def _expanded(self, word: str) -> str:
         return os.path.expandvars(os.path.expanduser(word))
@@ -105,7 +115,9 @@ def _shortened(arguments: list[str]) -> list[str]:
     from elmo_tasks.configs import evaluate_file
 
     config = json.loads(evaluate_file(arguments[1], {}))
-    options = [index for index, argument in enumerate(arguments) if argument in ("-o", "--overrides")]
+    options = [
+        index for index, argument in enumerate(arguments) if argument in ("-o", "--overrides")
+    ]
     overrides = {}
     for index in reversed(options):
         overrides = {**json.loads(arguments[index + 1]), **overrides}
@@ -120,7 +132,9 @@ def _shortened(arguments: list[str]) -> list[str]:
 
 
 def check_command(words: list[str], line: str) -> None:
-    """Checks that a command which is not run still exists, with its options, file, target or extra."""
+    """
+    Checks that a command which is not run still exists, with its options, file, target or extra.
+    """
     if words[0] == "allennlp":
         from allennlp.commands import parse_args
 
@@ -139,17 +153,25 @@ def check_command(words: list[str], line: str) -> None:
         with patch.dict(sys.modules, uvicorn=Mock()), patch.dict(os.environ):
             assert elmo_tasks_main(words[3:]) == 0, line
     elif words[:5] == ["python", "-m", "spacy", "project", "run"]:
-        assert f" {words[5]}" in (CHECKOUT / "examples" / "spacy" / "project.yml").read_text(encoding="utf-8"), line
+        assert f" {words[5]}" in (CHECKOUT / "examples" / "spacy" / "project.yml").read_text(
+            encoding="utf-8"
+        ), line
     elif words[0] == "python":
         script = (CHECKOUT / words[1]).read_text(encoding="utf-8")
-        missing = [word for word in words[2:] if word.startswith("--") and f'"{word}"' not in script]
+        missing = [
+            word for word in words[2:] if word.startswith("--") and f'"{word}"' not in script
+        ]
         assert not missing, f"{line}: {words[1]} has no {missing}"
     elif words[0] == "make":
-        targets = re.findall(r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        targets = re.findall(
+            r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        )
         assert {word for word in words[1:] if "=" not in word} <= set(targets), line
     elif words[:2] == ["pip", "install"] or words[:3] == ["uv", "pip", "install"]:
         setup = (CHECKOUT / "setup.cfg").read_text(encoding="utf-8")
-        extras = [extra for names in re.findall(r"\[([\w,]+)\]", line) for extra in names.split(",")]
+        extras = [
+            extra for names in re.findall(r"\[([\w,]+)\]", line) for extra in names.split(",")
+        ]
         assert all(re.search(rf"^{extra} =$", setup, re.MULTILINE) for extra in extras), line
         files = [word for word in words if word.endswith(".txt")]
         assert all((CHECKOUT / file).is_file() for file in files), line

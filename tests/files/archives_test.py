@@ -56,7 +56,9 @@ def with_negative_size(path):
 # Each is written to a path.
 FILES = {
     "negative size": with_negative_size,
-    "negative size of a long header": lambda path: tar_of(path, ("a", b"x" * 600, {"pax_headers": {"size": "-1024"}})),
+    "negative size of a long header": lambda path: tar_of(
+        path, ("a", b"x" * 600, {"pax_headers": {"size": "-1024"}})
+    ),
     "sparse": lambda path: tar_of(
         path,
         ("a", b"1\n0\n512\n", {"pax_headers": {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}}),

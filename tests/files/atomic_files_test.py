@@ -67,12 +67,17 @@ class TestAtomicFolder:
             (tmp_path / name).mkdir()
         before = set(tmp_path.iterdir())
         kill_in(write)
-        assert any((tmp_path / folder.name / "half").exists() for folder in set(tmp_path.iterdir()) - before)
+        assert any(
+            (tmp_path / folder.name / "half").exists()
+            for folder in set(tmp_path.iterdir()) - before
+        )
         with atomic_folder(tmp_path / "folder") as temporary:
             (temporary / "a").touch()
         assert set(tmp_path.rglob("*")) - before == {tmp_path / "folder", tmp_path / "folder" / "a"}
 
-    def test_an_old_folder_that_a_killed_process_moved_away_is_put_back(self, tmp_path, monkeypatch):
+    def test_an_old_folder_that_a_killed_process_moved_away_is_put_back(
+        self, tmp_path, monkeypatch
+    ):
         def write(name: str, end: Callable[[], None]) -> None:
             with atomic_folder(tmp_path / "folder", {"old", "new"}) as temporary:
                 (temporary / name).touch()
@@ -80,7 +85,9 @@ class TestAtomicFolder:
 
         write("old", lambda: None)
         replace = os.replace
-        monkeypatch.setattr(os, "replace", lambda *paths: kill() if "_tmp-" in str(paths[0]) else replace(*paths))
+        monkeypatch.setattr(
+            os, "replace", lambda *paths: kill() if "_tmp-" in str(paths[0]) else replace(*paths)
+        )
         kill_in(write, "new", lambda: None)
         monkeypatch.undo()
         assert not (tmp_path / "folder").exists()

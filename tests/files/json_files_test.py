@@ -22,7 +22,9 @@ class TestJsonFiles:
 class TestDigests:
     def test_a_digest_equals_sha256sum(self, tmp_path):
         (tmp_path / "a").write_text("눈\n" * 100_000)
-        found = subprocess.run(["sha256sum", tmp_path / "a"], capture_output=True, text=True, check=True).stdout
+        found = subprocess.run(
+            ["sha256sum", tmp_path / "a"], capture_output=True, text=True, check=True
+        ).stdout
         assert file_digest(tmp_path / "a") == text_digest("눈\n" * 100_000) == found.split()[0]
 
     def test_a_pipe_has_none(self, tmp_path):

@@ -1,6 +1,6 @@
 """
-Compares the biLM on a GPU with the biLM on the CPU in float64. Once a week, the tests also run on the CPU, which keeps
-them correct.
+Compares the biLM on a GPU with the biLM on the CPU in float64. Once a week, the tests also run on
+the CPU, which keeps them correct.
 """
 
 import dataclasses
@@ -16,7 +16,9 @@ from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from tests.bilm.helpers import SMALL, random_bilm
 from tests.devices import ON_CUDA
 
-pytestmark = pytest.mark.parametrize("device", [pytest.param("cpu", marks=pytest.mark.weekly), ON_CUDA])
+pytestmark = pytest.mark.parametrize(
+    "device", [pytest.param("cpu", marks=pytest.mark.weekly), ON_CUDA]
+)
 
 # More units than the block size of a kernel, and not a multiple of it.
 OPTIONS = dataclasses.replace(SMALL, cell_dim=300, projection_dim=70)
@@ -65,7 +67,9 @@ class TestLayers:
         found, expected = on(device, precision="bf16")(BATCHES[batch]), exact()(BATCHES[batch])
         for ours, theirs in zip(found.layers, expected.layers, strict=True):
             assert ours.dtype == torch.float32
-            cosines = torch.cosine_similarity(ours.cpu().double()[expected.mask], theirs[expected.mask], dim=-1)
+            cosines = torch.cosine_similarity(
+                ours.cpu().double()[expected.mask], theirs[expected.mask], dim=-1
+            )
             assert cosines.min() > 0.999
 
     def test_weights_that_change_are_read_again(self, device):
@@ -85,7 +89,9 @@ class TestTraining:
         sum(layer.square().sum() for layer in expected(BATCHES[batch]).layers).backward()
         with torch.autocast(device, torch.bfloat16, enabled=is_mixed):
             sum(layer.square().sum() for layer in found(BATCHES[batch]).layers).backward()
-        for (name, ours), theirs in zip(found.named_parameters(), expected.parameters(), strict=True):
+        for (name, ours), theirs in zip(
+            found.named_parameters(), expected.parameters(), strict=True
+        ):
             gradient = ours.grad.cpu().double()
             tolerance = 0.1 if is_mixed else 1e-4
             assert (gradient - theirs.grad).norm() <= tolerance * theirs.grad.norm(), name
@@ -93,7 +99,10 @@ class TestTraining:
     def test_a_step_matches_the_cpu(self, device):
         """Compares the losses of both devices, with the full softmax, before and after the step."""
         losses = []
-        for bilm, dtype in ((on(device).requires_grad_(), torch.float32), (exact().requires_grad_(), torch.float64)):
+        for bilm, dtype in (
+            (on(device).requires_grad_(), torch.float32),
+            (exact().requires_grad_(), torch.float64),
+        ):
             torch.manual_seed(0)
             softmax = LmSoftmax(400, OPTIONS.projection_dim).to(next(bilm.parameters()))
             optimizer = torch.optim.SGD([*bilm.parameters(), *softmax.parameters()], lr=0.01)
@@ -114,14 +123,24 @@ class TestParts:
     def test_stacked_products(self, device, dtype):
         generator = torch.Generator().manual_seed(0)
         shapes = ((2, 40, 33), (2, 9, 33), (2, 40), (2, 9, 40))
-        weights, inputs, biases, addends = (torch.randn(*shape, generator=generator).to(dtype) for shape in shapes)
-        with_bias = StackedLinear(weights.to(device), biases.to(device), dtype=dtype)(inputs.to(device))
-        with_addend = StackedLinear(weights.to(device), dtype=dtype)(inputs.to(device), addends.to(device))
+        weights, inputs, biases, addends = (
+            torch.randn(*shape, generator=generator).to(dtype) for shape in shapes
+        )
+        with_bias = StackedLinear(weights.to(device), biases.to(device), dtype=dtype)(
+            inputs.to(device)
+        )
+        with_addend = StackedLinear(weights.to(device), dtype=dtype)(
+            inputs.to(device), addends.to(device)
+        )
         for i in range(2):
             product = linear(inputs[i].double(), weights[i].double())
             tolerance = dict(rtol=0, atol=1e-5 if dtype == torch.float32 else 0.2)
-            torch.testing.assert_close(with_bias[i].cpu().double(), product + biases[i], **tolerance)
-            torch.testing.assert_close(with_addend[i].cpu().double(), product + addends[i], **tolerance)
+            torch.testing.assert_close(
+                with_bias[i].cpu().double(), product + biases[i], **tolerance
+            )
+            torch.testing.assert_close(
+                with_addend[i].cpu().double(), product + addends[i], **tolerance
+            )
 
     def test_distinct_rows(self, device):
         matrix = torch.tensor([[1, 2], [0, 0], [1, 2]], device=device)

@@ -1,6 +1,6 @@
 """
-Tests of training a language model: interrupted, and in two processes. Processes are forked if there is no GPU, because
-new interpreters would spend most of the time on imports.
+Tests of training a language model: interrupted, and in two processes. Processes are forked if there
+is no GPU, because new interpreters would spend most of the time on imports.
 """
 
 import functools
@@ -25,7 +25,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", autouse=True)
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The included small texts, with part of the training text, and all names that the config uses."""
+    """
+    The included small texts, with part of the training text, and all names that the config uses.
+    """
     import elmo_tasks.plugin  # noqa: F401
 
     folder = tmp_path_factory.mktemp("data") / "lm"
@@ -60,7 +62,9 @@ class TestRecovery:
         train_tiny(whole, overrides)
         marker.unlink()
         assert exit_code_of(train_tiny, killed, overrides) == -signal.SIGKILL
-        assert (killed / "model_state_e1_b3.th").exists() and not (killed / "model_state_e1_b6.th").exists()
+        assert (killed / "model_state_e1_b3.th").exists() and not (
+            killed / "model_state_e1_b6.th"
+        ).exists()
         train_tiny(killed, overrides, recover=True)
         torch.testing.assert_close(weights(killed), weights(whole), rtol=0, atol=0)
         for name, value in metrics_of(whole).items():
@@ -69,7 +73,9 @@ class TestRecovery:
 
 
 class TestTwoProcesses:
-    def test_they_take_the_steps_of_one_process_that_accumulates_gradients(self, tmp_path, monkeypatch):
+    def test_they_take_the_steps_of_one_process_that_accumulates_gradients(
+        self, tmp_path, monkeypatch
+    ):
         """Two processes take two batches per step; the text has eight batches."""
         overrides = {
             "model.softmax": "full",
@@ -86,8 +92,17 @@ class TestTwoProcesses:
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
         found = train_tiny(two, distributed)
-        names = [name for name in expected if "perplexity" in name or name.endswith(("loss", "unknown_share"))]
-        assert {"training_loss", "training_perplexity", "validation_loss", "validation_perplexity"} <= set(names)
+        names = [
+            name
+            for name in expected
+            if "perplexity" in name or name.endswith(("loss", "unknown_share"))
+        ]
+        assert {
+            "training_loss",
+            "training_perplexity",
+            "validation_loss",
+            "validation_perplexity",
+        } <= set(names)
         for name in names:
             assert found[name] == pytest.approx(expected[name], rel=1e-5), name
         torch.testing.assert_close(weights(two), weights(one), rtol=0, atol=1e-5)

@@ -27,7 +27,11 @@ def conll_2003(people: list[str], places: list[str]) -> str:
     """One sentence per pair of person and place, with one token per line in four columns."""
     lines = []
     for person, place in zip(people, places, strict=True):
-        words = [(person, "NNP", "I-NP", "I-PER"), ("lives", "VBZ", "I-VP", "O"), ("in", "IN", "I-PP", "O")]
+        words = [
+            (person, "NNP", "I-NP", "I-PER"),
+            ("lives", "VBZ", "I-VP", "O"),
+            ("in", "IN", "I-PP", "O"),
+        ]
         words += [(place, "NNP", "I-NP", "I-LOC"), (".", ".", "O", "O")]
         lines += [" ".join(word) for word in words] + [""]
     return "\n".join(lines) + "\n"
@@ -35,10 +39,38 @@ def conll_2003(people: list[str], places: list[str]) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file of twelve sentences, where the config expects it, and all names that the config uses."""
+    """
+    A file of twelve sentences, where the config expects it, and all names that the config uses.
+    """
     path = tmp_path_factory.mktemp("data") / "train.txt"
-    people = ["Anna", "Ben", "Clara", "David", "Emma", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Klara", "Leo"]
-    places = ["Oslo", "Rome", "Paris", "Vienna", "Lima", "Quito", "Cairo", "Tokyo", "Delhi", "Seoul", "Lagos", "Accra"]
+    people = [
+        "Anna",
+        "Ben",
+        "Clara",
+        "David",
+        "Emma",
+        "Felix",
+        "Greta",
+        "Hugo",
+        "Ida",
+        "Jonas",
+        "Klara",
+        "Leo",
+    ]
+    places = [
+        "Oslo",
+        "Rome",
+        "Paris",
+        "Vienna",
+        "Lima",
+        "Quito",
+        "Cairo",
+        "Tokyo",
+        "Delhi",
+        "Seoul",
+        "Lagos",
+        "Accra",
+    ]
     path.write_text(conll_2003(people, places))
     import_plugins()
     with pytest.MonkeyPatch.context() as patch:
@@ -47,7 +79,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
-def train(serialization_dir: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False) -> None:
+def train(
+    serialization_dir: Path, overrides: dict[str, Any] | None = None, *, recover: bool = False
+) -> None:
     params = Params.from_file(str(CONFIG), json.dumps(overrides or {}))
     train_command.train_model(params, str(serialization_dir), recover=recover, return_model=False)
 
@@ -96,28 +130,43 @@ class TestWorkers:
         ("start_method", "max_instances"),
         [("fork", None), ("fork", 4), pytest.param("spawn", None, marks=pytest.mark.weekly)],
     )
-    def test_workers_read_the_same_as_the_main_process(self, start_method, max_instances, trained, tmp_path, capfd):
-        loader = {"num_workers": 1, "start_method": start_method, "max_instances_in_memory": max_instances}
-        overrides = {f"data_loader.{key}": value for key, value in loader.items()} | {"trainer.num_epochs": 1}
+    def test_workers_read_the_same_as_the_main_process(
+        self, start_method, max_instances, trained, tmp_path, capfd
+    ):
+        loader = {
+            "num_workers": 1,
+            "start_method": start_method,
+            "max_instances_in_memory": max_instances,
+        }
+        overrides = {f"data_loader.{key}": value for key, value in loader.items()} | {
+            "trainer.num_epochs": 1
+        }
         # One worker is enough, because each spawned worker repeats all imports.
         overrides |= {"validation_data_path": None, "trainer.learning_rate_scheduler": None}
         train(tmp_path / "run", overrides)
         assert "Traceback" not in capfd.readouterr().err
         assert (tmp_path / "run" / "model.tar.gz").exists()
         for file in ("tokens.txt", "labels.txt"):
-            vocabularies = [(folder / "vocabulary" / file).read_text() for folder in (tmp_path / "run", trained)]
+            vocabularies = [
+                (folder / "vocabulary" / file).read_text() for folder in (tmp_path / "run", trained)
+            ]
             assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
 
     @pytest.mark.weekly
     def test_two_processes_train_together(self, tmp_path, monkeypatch, capfd):
-        """Forked unless a GPU rules it out, because spawned workers spend half a minute on imports."""
-        # The first optimizer imports torch's compiler, which takes seconds: once here instead of in each worker.
+        """
+        Forked unless a GPU rules it out, because spawned workers spend half a minute on imports.
+        """
+        # The first optimizer imports torch's compiler, which takes seconds: once here instead of in
+        # each worker.
         torch.optim.SGD([torch.zeros(1)], lr=0.1)
         start = functools.partial(torch.multiprocessing.start_processes, start_method=START_METHOD)
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
         # A fork would inherit the exit functions of this process.
         monkeypatch.setattr(atexit, "_run_exitfuncs", lambda: None)
-        train(tmp_path / "run", {"trainer.num_epochs": 2, "distributed": {"cuda_devices": [-1, -1]}})
+        train(
+            tmp_path / "run", {"trainer.num_epochs": 2, "distributed": {"cuda_devices": [-1, -1]}}
+        )
         stderr = capfd.readouterr().err
         assert "Traceback" not in stderr and "Warning" not in stderr
         for worker in ("out_worker0.log", "out_worker1.log"):

@@ -10,7 +10,7 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from elmo_tasks import TrainedTask
-from elmo_tasks.annotate import annotate_file
+from elmo_tasks.corpora.annotate import annotate_file
 from elmo_tasks.predictors.trained_task import predictor_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("logging_as_before")]

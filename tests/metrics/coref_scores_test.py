@@ -13,9 +13,13 @@ def clusters(text: str) -> list[list[str]]:
 
 
 def scored(*documents: tuple[str, str]) -> dict[str, float]:
-    """The metrics of documents, each given as a key and a response in the notation of `clusters`."""
+    """
+    The metrics of documents, each given as a key and a response in the notation of `clusters`.
+    """
     metric = CorefScores()
-    metric([clusters(response) for _, response in documents], [clusters(key) for key, _ in documents])
+    metric(
+        [clusters(response) for _, response in documents], [clusters(key) for key, _ in documents]
+    )
     return metric.get_metric()
 
 
@@ -28,7 +32,9 @@ def ratio(numerator: float, denominator: float) -> float:
 
 
 def muc_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, float]:
-    """Vilain et al. 1995: |S| - |p(S)| of |S| - 1, p(S) being the parts that the response cuts S into."""
+    """
+    Vilain et al. 1995: |S| - |p(S)| of |S| - 1, p(S) being the parts that the response cuts S into.
+    """
     numerator = 0
     for cluster in key:
         parts = [set(cluster) & set(other) for other in response]
@@ -38,7 +44,10 @@ def muc_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, 
 
 
 def b_cubed_recall(key: list[list[str]], response: list[list[str]]) -> tuple[float, float]:
-    """Bagga and Baldwin 1998: the mean, over the key's mentions, of the share of the cluster that is kept together."""
+    """
+    Bagga and Baldwin 1998: the mean, over the key's mentions, of the share of the cluster that is
+    kept together.
+    """
     numerator = 0.0
     for cluster in key:
         for mention in cluster:
@@ -63,7 +72,10 @@ def key_and_response(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]
     sides = []
     for letters in ("abcdefg", "cdefghi"):
         numbers = draw(st.lists(st.integers(0, 4), min_size=7, max_size=7))
-        parts = [[letter for letter, mine in zip(letters, numbers, strict=True) if mine == n] for n in range(1, 5)]
+        parts = [
+            [letter for letter, mine in zip(letters, numbers, strict=True) if mine == n]
+            for n in range(1, 5)
+        ]
         sides.append([part for part in parts if part])
     return sides[0], sides[1]
 
@@ -100,15 +112,27 @@ class TestCorefScores:
         found = metric.get_metric()
         expected = {}
         for name, recall_of in (("muc", muc_recall), ("b_cubed", b_cubed_recall)):
-            recall = ratio(*map(sum, zip(*(recall_of(key, response) for key, response in documents), strict=True)))
-            precision = ratio(*map(sum, zip(*(recall_of(response, key) for key, response in documents), strict=True)))
+            recall = ratio(
+                *map(
+                    sum,
+                    zip(*(recall_of(key, response) for key, response in documents), strict=True),
+                )
+            )
+            precision = ratio(
+                *map(
+                    sum,
+                    zip(*(recall_of(response, key) for key, response in documents), strict=True),
+                )
+            )
             expected[name] = precision, recall
         similarity = sum(ceafe_similarity(key, response) for key, response in documents)
         n_key, n_response = (sum(len(document[side]) for document in documents) for side in (0, 1))
         expected["ceafe"] = ratio(similarity, n_response), ratio(similarity, n_key)
         for name, scores in expected.items():
             assert found[f"{name}_f1"] == pytest.approx(f1(*scores))
-        assert found["coref_f1"] == pytest.approx(sum(f1(*scores) for scores in expected.values()) / 3)
+        assert found["coref_f1"] == pytest.approx(
+            sum(f1(*scores) for scores in expected.values()) / 3
+        )
         assert found["coref_precision"] == pytest.approx(sum(p for p, _ in expected.values()) / 3)
         assert found["coref_recall"] == pytest.approx(sum(r for _, r in expected.values()) / 3)
 

@@ -11,7 +11,8 @@ UNKNOWN = 2
 # The losses of both directions, and the words.
 BATCH = tuple[float, float, list[int]]
 BATCHES = st.lists(
-    st.tuples(st.integers(0, 50), st.integers(0, 50), st.lists(st.integers(-1, 5), min_size=1)), min_size=1
+    st.tuples(st.integers(0, 50), st.integers(0, 50), st.lists(st.integers(-1, 5), min_size=1)),
+    min_size=1,
 )
 
 
@@ -26,7 +27,9 @@ class TestPerplexity:
     def test_it_is_per_prediction_and_not_per_batch(self, batches):
         metrics = given_to(Perplexity(UNKNOWN), *batches).get_metric()
         words = [word for *_, some in batches for word in some]
-        forward, backward = (math.exp(sum(batch[i] for batch in batches) / len(words)) for i in (0, 1))
+        forward, backward = (
+            math.exp(sum(batch[i] for batch in batches) / len(words)) for i in (0, 1)
+        )
         assert metrics["forward_perplexity"] == pytest.approx(forward, rel=1e-5)
         assert metrics["backward_perplexity"] == pytest.approx(backward, rel=1e-5)
         assert metrics["perplexity"] == pytest.approx((forward + backward) / 2, rel=1e-5)
@@ -45,7 +48,9 @@ class TestPerplexity:
         for _ in range(64):
             given_to(metric, (1.0, 1.0, [3]))
         n = 2**20 + 64
-        assert metric.get_metric()["perplexity"] == pytest.approx(math.exp((2**24 + 64) / n), rel=1e-9)
+        assert metric.get_metric()["perplexity"] == pytest.approx(
+            math.exp((2**24 + 64) / n), rel=1e-9
+        )
 
     def test_tokens_are_timed_from_the_end_of_the_first_batch(self, monkeypatch):
         clock = iter(number / 2 for number in range(100))

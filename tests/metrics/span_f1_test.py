@@ -24,7 +24,9 @@ def scores_in(metrics: dict[str, float]) -> tuple[float, float, float]:
 @st.composite
 def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list[str], list[str]]]:
     """Sentences with any tags."""
-    tag = st.just("O") | st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS))
+    tag = st.just("O") | st.builds(
+        "{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS)
+    )
     lengths = draw(st.lists(st.integers(0, 6), max_size=4))
     return [tuple(draw(st.lists(tag, min_size=n, max_size=n)) for _ in range(2)) for n in lengths]  # type: ignore[misc]
 
@@ -36,17 +38,30 @@ class TestSpanF1:
             pytest.param("B-PER I-PER O B-ORG", "B-PER I-PER O B-ORG", (2, 2, 2), id="exact match"),
             pytest.param("B-PER I-PER O", "B-PER O O", (0, 1, 1), id="wrong boundary"),
             pytest.param("O B-PER I-PER", "O B-ORG I-ORG", (0, 1, 1), id="wrong type"),
-            pytest.param("B-PER B-PER O", "B-PER I-PER O", (0, 1, 2), id="adjacent entities run together"),
-            pytest.param("B-PER B-PER B-ORG", "B-PER B-PER B-ORG", (3, 3, 3), id="adjacent entities"),
+            pytest.param(
+                "B-PER B-PER O", "B-PER I-PER O", (0, 1, 2), id="adjacent entities run together"
+            ),
+            pytest.param(
+                "B-PER B-PER B-ORG", "B-PER B-PER B-ORG", (3, 3, 3), id="adjacent entities"
+            ),
             pytest.param("B-PER O B-ORG", "O O O", (0, 0, 2), id="nothing predicted"),
             pytest.param("O O O", "B-PER O I-ORG", (0, 2, 0), id="nothing there"),
             pytest.param("O O", "O O", (0, 0, 0), id="nothing at all"),
-            pytest.param("B-PER I-PER B-ORG", "I-PER I-PER I-ORG", (2, 2, 2), id="malformed: begins inside"),
-            pytest.param("B-PER I-PER I-PER", "B-PER I-ORG I-PER", (0, 3, 1), id="malformed: the type changes"),
+            pytest.param(
+                "B-PER I-PER B-ORG", "I-PER I-PER I-ORG", (2, 2, 2), id="malformed: begins inside"
+            ),
+            pytest.param(
+                "B-PER I-PER I-PER",
+                "B-PER I-ORG I-PER",
+                (0, 3, 1),
+                id="malformed: the type changes",
+            ),
         ],
     )
     def test_the_counts_match_conlleval(self, gold, predicted, counts):
-        """The numbers of correct, found and gold phrases that `conlleval` prints for these lines."""
+        """
+        The numbers of correct, found and gold phrases that `conlleval` prints for these lines.
+        """
         gold, predicted = gold.split(), predicted.split()
         assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
         metric = SpanF1()
@@ -64,7 +79,9 @@ class TestSpanF1:
         assert scores_in(metrics) == pytest.approx(overall)
         for label in set().union(*by_type) - {""}:
             scores = (metrics[f"{name}-{label}"] for name in ("precision", "recall", "f1-measure"))
-            assert tuple(scores) == pytest.approx(scores_of(*(counter[label] for counter in by_type)))
+            assert tuple(scores) == pytest.approx(
+                scores_of(*(counter[label] for counter in by_type))
+            )
 
     def test_the_names_are_those_of_allennlp(self):
         from allennlp.data import Vocabulary
@@ -97,5 +114,9 @@ class TestSpanF1:
         with caplog.at_level("INFO"):
             metric.get_metric(verbose=True)
         _, *rows = metric.mistakes().splitlines()
-        assert [row.split() for row in rows] == [["-", "ORG", "2"], ["PER", "ORG", "2"], ["PER", "-", "1"]]
+        assert [row.split() for row in rows] == [
+            ["-", "ORG", "2"],
+            ["PER", "ORG", "2"],
+            ["PER", "-", "1"],
+        ]
         assert metric.mistakes() in caplog.text

@@ -1,4 +1,6 @@
-"""Two workers of a distributed run report what one process would: each metric adds up its counts."""
+"""
+Two workers of a distributed run report what one process would: each metric adds up its counts.
+"""
 
 import json
 import os
@@ -20,8 +22,8 @@ def coref_call(*documents: tuple[str, str]) -> tuple:
     return responses, keys, [["a", "b"]] * len(keys)
 
 
-# For each metric, the calls of the first worker and of the second. A second call shows that a worker does not
-# count the sum of the others again.
+# For each metric, the calls of the first worker and of the second. A second call shows that a
+# worker does not count the sum of the others again.
 CALLS: dict[str, tuple[Metric, list[tuple], list[tuple]]] = {
     "spans": (
         SpanF1(),
@@ -30,8 +32,14 @@ CALLS: dict[str, tuple[Metric, list[tuple], list[tuple]]] = {
     ),
     "roles": (
         SrlF1(),
-        [([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]), ([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]])],
-        [([["B-V", "B-ARG1", "O"]], [["B-V", "B-ARG1", "B-ARG0"]]), ([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]])],
+        [
+            ([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]),
+            ([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]]),
+        ],
+        [
+            ([["B-V", "B-ARG1", "O"]], [["B-V", "B-ARG1", "B-ARG0"]]),
+            ([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]]),
+        ],
     ),
     "coreference": (
         CorefScores(),
@@ -39,7 +47,11 @@ CALLS: dict[str, tuple[Metric, list[tuple], list[tuple]]] = {
         [coref_call(("abcd", "ab cd")), coref_call(("xy", "xy"))],
     ),
     # The second worker has no batch.
-    "perplexity": (Perplexity(UNKNOWN), [(torch.tensor([2.0, 4.0]), 2, torch.tensor([[UNKNOWN, 3]]))], []),
+    "perplexity": (
+        Perplexity(UNKNOWN),
+        [(torch.tensor([2.0, 4.0]), 2, torch.tensor([[UNKNOWN, 3]]))],
+        [],
+    ),
 }
 
 
@@ -53,7 +65,9 @@ def report_of(metric: Metric, calls: list[tuple]) -> dict[str, float]:
 
 
 def work(rank: int, folder: str) -> None:
-    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
+    )
     reports = {name: report_of(metric, calls[rank]) for name, (metric, *calls) in CALLS.items()}
     Path(folder, f"{rank}.json").write_text(json.dumps(reports))
     # A gloo thread may abort a process that exits normally.
@@ -62,7 +76,9 @@ def work(rank: int, folder: str) -> None:
 
 @pytest.mark.slow
 def test_all_workers_report_the_sum(tmp_path):
-    """The workers are forked, because spawned ones would spend most of the test's time on imports."""
+    """
+    The workers are forked, because spawned ones would spend most of the test's time on imports.
+    """
     torch.multiprocessing.start_processes(work, (str(tmp_path),), nprocs=2, start_method="fork")
     first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
     assert first == second

@@ -27,7 +27,12 @@ OPTIONS = BilmOptions(
     n_highway=1,
 )
 # "zebra" and "yak" are not in the vocabulary.
-SENTENCES = ["the cat sat .", "the zebra and the yak sat", "cat", "a dog saw the cat and the cat saw a dog ."]
+SENTENCES = [
+    "the cat sat .",
+    "the zebra and the yak sat",
+    "cat",
+    "a dog saw the cat and the cat saw a dog .",
+]
 TEXT = ["the the the the cat cat cat cat sat sat sat . . .", "dog dog dog saw saw and and a a a"]
 
 
@@ -60,10 +65,14 @@ class TestLossInEvaluation:
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
         softmax, numbers = model.softmax.state_dict(), vocab.get_token_to_index_vocabulary("lm")
-        of_sentence = partial(plain_likelihoods, model.bilm, (softmax["weight"], softmax["bias"]), numbers)
+        of_sentence = partial(
+            plain_likelihoods, model.bilm, (softmax["weight"], softmax["bias"]), numbers
+        )
         expected = torch.tensor([of_sentence(sentence.split()) for sentence in SENTENCES])
         n_predictions = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
-        assert output["loss"].item() == pytest.approx(-expected.sum().item() / (2 * n_predictions), rel=1e-5)
+        assert output["loss"].item() == pytest.approx(
+            -expected.sum().item() / (2 * n_predictions), rel=1e-5
+        )
         metrics = model.get_metrics(reset=True)
         forward, backward = (-expected.sum(0) / n_predictions).exp().tolist()
         assert metrics["forward_perplexity"] == pytest.approx(forward, rel=1e-5)
@@ -71,13 +80,20 @@ class TestLossInEvaluation:
         assert metrics["perplexity"] == pytest.approx((forward + backward) / 2, rel=1e-5)
         n_words = n_predictions - len(SENTENCES)
         assert metrics["unknown_share"] == pytest.approx(2 / n_words)
-        assert set(metrics) == {"forward_perplexity", "backward_perplexity", "perplexity", "unknown_share"}
+        assert set(metrics) == {
+            "forward_perplexity",
+            "backward_perplexity",
+            "perplexity",
+            "unknown_share",
+        }
 
     def test_batches_and_padding_do_not_matter(self, vocab):
         model = make(vocab).eval()
         together = model(**batch(vocab))["loss"].item()
         alone = [model(**batch(vocab, [sentence]))["loss"].item() for sentence in SENTENCES]
-        assert together == pytest.approx(np.average(alone, weights=[len(s.split()) + 1 for s in SENTENCES]), rel=1e-5)
+        assert together == pytest.approx(
+            np.average(alone, weights=[len(s.split()) + 1 for s in SENTENCES]), rel=1e-5
+        )
 
 
 class TestLossInTraining:
@@ -103,8 +119,12 @@ class TestLossInTraining:
         assert model(**batch(vocab))["loss"].item() == full(**batch(vocab))["loss"].item()
         assert make(vocab, n_samples=10).softmax.n_samples == 10
 
-    @pytest.mark.parametrize("instructions, precision", [("bf16", "bf16"), ("vnni", "float32"), ("avx2", "float32")])
-    def test_auto_is_bf16_only_with_instructions_for_it(self, monkeypatch, vocab, instructions, precision):
+    @pytest.mark.parametrize(
+        "instructions, precision", [("bf16", "bf16"), ("vnni", "float32"), ("avx2", "float32")]
+    )
+    def test_auto_is_bf16_only_with_instructions_for_it(
+        self, monkeypatch, vocab, instructions, precision
+    ):
         monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: instructions)
         monkeypatch.setattr("torch.cuda.is_available", lambda: False)
         assert make(vocab, precision="auto").bilm.precision == precision
@@ -125,7 +145,8 @@ class TestLossInTraining:
                 for each in model.parameters():
                     each.grad.mul_(2.0)
                 assert all(
-                    torch.equal(each.grad, other) for each, other in zip(model.parameters(), doubled, strict=True)
+                    torch.equal(each.grad, other)
+                    for each, other in zip(model.parameters(), doubled, strict=True)
                 )
             optimizer.step()
             if step in (0, 39):
@@ -146,7 +167,9 @@ class TestWeightsToGoOnFrom:
         return model
 
     @staticmethod
-    def save(model: BilmLanguageModel, folder: Path, softmax: dict[str, torch.Tensor] | None) -> str:
+    def save(
+        model: BilmLanguageModel, folder: Path, softmax: dict[str, torch.Tensor] | None
+    ) -> str:
         model.bilm.save(folder / "options.json", folder / "weights.hdf5", softmax=softmax)
         return str(folder / "weights.hdf5")
 
@@ -158,10 +181,14 @@ class TestWeightsToGoOnFrom:
         assert state.keys() == expected.keys()
         assert [name for name in state if not torch.equal(state[name], expected[name])] == []
 
-    def test_a_missing_softmax_starts_from_random_weights(self, vocab, pretrained, tmp_path, caplog):
+    def test_a_missing_softmax_starts_from_random_weights(
+        self, vocab, pretrained, tmp_path, caplog
+    ):
         file = self.save(pretrained, tmp_path, None)
         model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file)
-        assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
+        assert torch.equal(
+            model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel
+        )
         assert not model.softmax.bias.any()
         assert "weights.hdf5 has no softmax" in caplog.text
 
@@ -173,22 +200,33 @@ class TestWeightsToGoOnFrom:
 
     def test_a_softmax_is_read_only_if_requested(self, vocab, pretrained, tmp_path, caplog):
         file = self.save(pretrained, tmp_path, LmSoftmax(12, OPTIONS.projection_dim).state_dict())
-        model = BilmLanguageModel(vocab, OPTIONS.to_dict(), pretrained_file=file, pretrained_softmax=False)
-        assert torch.equal(model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel)
+        model = BilmLanguageModel(
+            vocab, OPTIONS.to_dict(), pretrained_file=file, pretrained_softmax=False
+        )
+        assert torch.equal(
+            model.bilm.forward_layers[1].kernel, pretrained.bilm.forward_layers[1].kernel
+        )
         assert model.softmax.n_words == 11 and not model.softmax.bias.any()
         assert "has no softmax" not in caplog.text
 
     def test_a_bilm_with_dictionaries_is_not_trained(self, vocab):
         sizes = DictionaryOptions(n_words=9, word_dim=3)
         options = BilmOptions(
-            cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes
+            cell_dim=4,
+            projection_dim=3,
+            character_dim=0,
+            filters=(),
+            n_highway=0,
+            dictionaries=sizes,
         )
         with pytest.raises(ConfigurationError, match="dictionaries"):
             BilmLanguageModel(vocab, options.to_dict())
 
 
 def test_a_word_that_allennlp_reads_as_a_newline_is_kept(tmp_path):
-    vocabulary = LmVocabulary.from_counts([LmReader().text_to_instance(["@@NEWLINE@@", "a@@NEWLINE@@b"])])
+    vocabulary = LmVocabulary.from_counts(
+        [LmReader().text_to_instance(["@@NEWLINE@@", "a@@NEWLINE@@b"])]
+    )
     vocabulary.save_to_files(str(tmp_path / "vocabulary"))
     words = make(LmVocabulary.from_files(str(tmp_path / "vocabulary"))).word_list().words
     assert words == ("<S>", "</S>", "<UNK>", "@@NEWLINE@@", "a@@NEWLINE@@b")

@@ -25,7 +25,11 @@ ROWS = {
     "snli": [
         ("A man sleeps.", "A person is asleep.", "entailment"),
         ("x", "Two dogs run along a very long beach in the rain .", "neutral"),
-        ("Girls sing in front of the old church, and nobody listens to them at all.", "Silence", "contradiction"),
+        (
+            "Girls sing in front of the old church, and nobody listens to them at all.",
+            "Silence",
+            "contradiction",
+        ),
         ("One", "two", "neutral"),
     ],
     "sst": [
@@ -41,11 +45,16 @@ def loss_of(made):
 
 
 def zeros_of_inputs(model, *parts):
-    """A dictionary that a forward pass fills with, for each part of the model, where its input is zero."""
+    """
+    A dictionary that a forward pass fills with, for each part of the model, where its input is
+    zero.
+    """
     zeros = {}
     for name in parts:
         part = model.get_submodule(name)
-        part.register_forward_pre_hook(lambda module, args, name=name: zeros.update({name: args[0] == 0}))
+        part.register_forward_pre_hook(
+            lambda module, args, name=name: zeros.update({name: args[0] == 0})
+        )
     return zeros
 
 
@@ -81,7 +90,10 @@ class TestElmoInEveryModel:
     @pytest.mark.parametrize("place", EACH_PLACE)
     def test_all_parameters_but_the_frozen_ones_are_trained(self, make_model, task, place):
         made = make_model(task, PLACES[place], TASKS[task].gradient_overrides)
-        found = [made.model.get_submodule(f"{EMBEDDERS[name]}.token_embedder_elmo") for name in PLACES[place]]
+        found = [
+            made.model.get_submodule(f"{EMBEDDERS[name]}.token_embedder_elmo")
+            for name in PLACES[place]
+        ]
         assert made.elmo_embedders() == found
         loss_of(made).backward()
         for name, parameter in made.model.named_parameters():
@@ -90,7 +102,9 @@ class TestElmoInEveryModel:
             elif name not in TASKS[task].unseen:
                 assert parameter.grad.abs().max() > 0, name
         # Each has an array of its own: gradients are clipped and added up in place.
-        gradients = [parameter.grad for parameter in made.model.parameters() if parameter.grad is not None]
+        gradients = [
+            parameter.grad for parameter in made.model.parameters() if parameter.grad is not None
+        ]
         doubled = [2.0 * gradient for gradient in gradients]
         for gradient in gradients:
             gradient.mul_(2.0)
@@ -122,9 +136,14 @@ class TestElmoInEveryModel:
 
 def test_initializers_leave_frozen_weights_alone(make_model):
     constant = "{ model+: { initializer: { regexes: [['', { type: 'constant', val: 3 }]] } } }"
-    plain, initialized = (make_model("sst", ["input"], overrides).model for overrides in ("{}", constant))
+    plain, initialized = (
+        make_model("sst", ["input"], overrides).model for overrides in ("{}", constant)
+    )
     for name, weight in initialized.named_parameters():
-        assert torch.equal(weight, torch.full_like(weight, 3.0) if weight.requires_grad else plain.get_parameter(name))
+        assert torch.equal(
+            weight,
+            torch.full_like(weight, 3.0) if weight.requires_grad else plain.get_parameter(name),
+        )
 
 
 class TestConcatTexts:
@@ -137,7 +156,10 @@ class TestConcatTexts:
     def tensors(self, *batches):
         """Each batch as a model receives it, with a common vocabulary."""
         instances = [
-            [Instance({"text": TextField([Token(word) for word in words], self.INDEXERS)}) for words in batch]
+            [
+                Instance({"text": TextField([Token(word) for word in words], self.INDEXERS)})
+                for words in batch
+            ]
             for batch in batches
         ]
         vocab = Vocabulary.from_instances([instance for batch in instances for instance in batch])
@@ -152,7 +174,9 @@ class TestConcatTexts:
         for first, second in ((long, short), (short, long)):
             one, other, both = self.tensors(first, second, first + second)
             joined = concat_texts(one, other)
-            assert {name: set(parts) for name, parts in joined.items()} == {n: set(parts) for n, parts in both.items()}
+            assert {name: set(parts) for name, parts in joined.items()} == {
+                n: set(parts) for n, parts in both.items()
+            }
             for indexer, parts in both.items():
                 for name, expected in parts.items():
                     assert joined[indexer][name].dtype == expected.dtype
@@ -186,8 +210,13 @@ def test_the_softmax_is_over_the_words_only(seed):
 @pytest.mark.parametrize("task", ["ner", "srl"])
 def test_tags_do_not_depend_on_the_batch(make_model, task, place):
     made = make_model(task, PLACES[place])
-    sentences = [sentence.split() for sentence in ("I am a Jordan .", "It rains", "Encyclopædia sells 😀 .")]
-    rows = [(words, [0, 1] + [0] * (len(words) - 2)) if task == "srl" else (words,) for words in sentences]
+    sentences = [
+        sentence.split() for sentence in ("I am a Jordan .", "It rains", "Encyclopædia sells 😀 .")
+    ]
+    rows = [
+        (words, [0, 1] + [0] * (len(words) - 2)) if task == "srl" else (words,)
+        for words in sentences
+    ]
     together = made.model(**made.batch(*rows))
     for number, row in enumerate(rows):
         alone = made.model(**made.batch(row))
@@ -219,11 +248,16 @@ class TestClassifiers:
         labels = labels_of(model.vocab)
         gold = [labels.index(row[-1]) for row in rows]
         likelihood = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-        assert output["loss"].item() == pytest.approx(-likelihood[range(len(gold)), gold].mean(), rel=1e-5)
+        assert output["loss"].item() == pytest.approx(
+            -likelihood[range(len(gold)), gold].mean(), rel=1e-5
+        )
         for label, probabilities in zip(
-            *(model.make_output_human_readable(output)[key] for key in ("label", "probabilities")), strict=True
+            *(model.make_output_human_readable(output)[key] for key in ("label", "probabilities")),
+            strict=True,
         ):
-            assert set(probabilities) == set(labels) and label == max(probabilities, key=probabilities.__getitem__)
+            assert set(probabilities) == set(labels) and label == max(
+                probabilities, key=probabilities.__getitem__
+            )
         model.get_metrics(reset=True)
         guess = rows[1][-1]
         model.label_projection.weight.data.zero_()
@@ -265,7 +299,11 @@ def test_word_vectors_of_a_different_language_are_a_warning(tmp_path, caplog, kn
     file.write_text(f"{known} 1 2\nother 3 4\n")
     counts = {"tokens": {"The": 2, "bank": 3, "is": 4}}
     # As in our configs, the words of the file are a part of the vocabulary.
-    vocab = Vocabulary(counts, pretrained_files={"tokens": str(file)}, min_pretrained_embeddings={"tokens": -1})
+    vocab = Vocabulary(
+        counts, pretrained_files={"tokens": str(file)}, min_pretrained_embeddings={"tokens": -1}
+    )
     embedding = Embedding(2, pretrained_file=str(file), vocab=vocab)
     warn_of_unknown_words(vocab, BasicTextFieldEmbedder({"tokens": embedding}))
-    assert (str(file) in caplog.text and '"vocabulary.pretrained_files": null' in caplog.text) == warns
+    assert (
+        str(file) in caplog.text and '"vocabulary.pretrained_files": null' in caplog.text
+    ) == warns

@@ -4,23 +4,29 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.tags import tags_to_spans
+from elmo_tasks.text.tags import tags_to_spans
 from tests.task_models import BOTH, TaskModel
 
 WORDS = ["Jordan", "beat", "Chelsea"]
 
 
-def batch_of(tagger: TaskModel, *sentences: list[str], tags: list[list[str]] | None = None) -> dict[str, Any]:
+def batch_of(
+    tagger: TaskModel, *sentences: list[str], tags: list[list[str]] | None = None
+) -> dict[str, Any]:
     """The tensors of sentences, with tags if given."""
     return tagger.batch(*zip(sentences, tags or [None] * len(sentences), strict=True))
 
 
 def likelihoods(tagger: TaskModel, logits: torch.Tensor) -> np.ndarray:
-    """The CRF's score of every tag sequence of three words, exponentiated: shape (n_tags, n_tags, n_tags)."""
+    """
+    The CRF's score of every tag sequence of three words, exponentiated: shape (n_tags, n_tags,
+    n_tags).
+    """
     crf = tagger.model.crf
     first, second, third = logits.double().detach().numpy()
     between, start, end = (
-        p.double().detach().numpy() for p in (crf.transitions, crf.start_transitions, crf.end_transitions)
+        p.double().detach().numpy()
+        for p in (crf.transitions, crf.start_transitions, crf.end_transitions)
     )
     scores = (
         (start + first)[:, None, None]
@@ -39,13 +45,19 @@ class TestNerTagger:
         output = tagger.model(**batch_of(tagger, WORDS, ["in", "old", "Paris"], tags=tags))
         index = tagger.model.vocab.get_token_to_index_vocabulary("labels")
         expected = []
-        for logits, gold in zip(output["logits"], (["B-PER", "L-PER", "O"], ["O", "O", "U-LOC"]), strict=True):
+        for logits, gold in zip(
+            output["logits"], (["B-PER", "L-PER", "O"], ["O", "O", "U-LOC"]), strict=True
+        ):
             all_sequences = likelihoods(tagger, logits)
-            expected.append(-np.log(all_sequences[tuple(index[tag] for tag in gold)] / all_sequences.sum()))
+            expected.append(
+                -np.log(all_sequences[tuple(index[tag] for tag in gold)] / all_sequences.sum())
+            )
         assert output["loss"].item() == pytest.approx(np.mean(expected), rel=1e-5)
 
     def test_the_tags_are_the_best_sequence_that_bioul_allows(self, make_model):
-        from allennlp.modules.conditional_random_field.conditional_random_field import allowed_transitions
+        from allennlp.modules.conditional_random_field.conditional_random_field import (
+            allowed_transitions,
+        )
 
         tagger = make_model("ner", [])
         output = tagger.model(**batch_of(tagger, WORDS))
@@ -69,7 +81,12 @@ class TestNerTagger:
         index = tagger.model.vocab.get_token_to_index_vocabulary("labels")
         logits = torch.randn(1, 3, len(index))
         ids = [index[tag] for tag in words]
-        output = {"words": [WORDS], "tag_ids": [ids], "logits": logits, "mask": torch.ones(1, 3, dtype=torch.bool)}
+        output = {
+            "words": [WORDS],
+            "tag_ids": [ids],
+            "logits": logits,
+            "mask": torch.ones(1, 3, dtype=torch.bool),
+        }
         readable = tagger.model.make_output_human_readable(output)
         all_sequences = likelihoods(tagger, logits[0])
         expected = []
@@ -77,7 +94,15 @@ class TestNerTagger:
             held = tuple(ids[word] if start <= word <= end else slice(None) for word in range(3))
             score = all_sequences[held].sum() / all_sequences.sum()
             text = " ".join(WORDS[start : end + 1])
-            expected.append({"label": label, "start": start, "end": end, "text": text, "score": pytest.approx(score)})
+            expected.append(
+                {
+                    "label": label,
+                    "start": start,
+                    "end": end,
+                    "text": text,
+                    "score": pytest.approx(score),
+                }
+            )
         assert readable["spans"] == [expected]
         assert readable["tags"] == [words]
 
@@ -124,7 +149,11 @@ class TestNerTagger:
         assert model.get_metrics() == overall
         metrics = model.get_metrics(reset=True)
         assert {name: metrics[name] for name in overall} == overall
-        assert (metrics["precision-PER"], metrics["recall-PER"], metrics["recall-LOC"]) == (0.5, 1.0, 0.0)
+        assert (metrics["precision-PER"], metrics["recall-PER"], metrics["recall-LOC"]) == (
+            0.5,
+            1.0,
+            0.0,
+        )
         assert set(model.get_metrics(reset=True).values()) == {0.0}
 
     def test_the_scores_of_each_label_are_a_choice(self, make_model):

@@ -11,9 +11,13 @@ from tests.paths import TINY_BILM
 
 @pytest.fixture
 def tagger(environment, training_configs):
-    """The classifier of Table 6 with random weights, on layer 1 of the tiny biLM, and four instances."""
+    """
+    The classifier of Table 6 with random weights, on layer 1 of the tiny biLM, and four instances.
+    """
     params = Params.from_file(training_configs / "pos_layer.jsonnet")
-    instances = list(DatasetReader.from_params(params["dataset_reader"]).read(params["validation_data_path"]))[:4]
+    instances = list(
+        DatasetReader.from_params(params["dataset_reader"]).read(params["validation_data_path"])
+    )[:4]
     vocab = Vocabulary.from_instances(instances)
     torch.manual_seed(0)
     return Model.from_params(vocab=vocab, params=params["model"]).eval(), instances
@@ -24,7 +28,9 @@ class TestPosClassifier:
         model, instances = tagger
         outputs = model.forward_on_instances(instances)
         elmo = Elmo.from_pretrained(TINY_BILM)
-        (weight, bias) = (parameter.detach().numpy() for parameter in model.tag_projection_layer.parameters())
+        (weight, bias) = (
+            parameter.detach().numpy() for parameter in model.tag_projection_layer.parameters()
+        )
         names = model.vocab.get_index_to_token_vocabulary("labels")
         for instance, output in zip(instances, outputs, strict=True):
             words = [token.text for token in instance["tokens"]]
@@ -44,7 +50,9 @@ class TestPosClassifier:
         for tag in {tag for pair in pairs for tag in pair}:
             right = pairs.count((tag, tag))
             n_gold, n_predicted = (sum(pair[side] == tag for pair in pairs) for side in (0, 1))
-            assert metrics[f"precision-{tag}"] == pytest.approx(right / n_predicted if n_predicted else 0)
+            assert metrics[f"precision-{tag}"] == pytest.approx(
+                right / n_predicted if n_predicted else 0
+            )
             assert metrics[f"recall-{tag}"] == pytest.approx(right / n_gold if n_gold else 0)
         macro_f1 = f1_score(*zip(*pairs, strict=True), average="macro", zero_division=0.0)
         assert metrics["macro_f1"] == pytest.approx(macro_f1)

@@ -4,7 +4,13 @@ from allennlp.modules import FeedForward
 from allennlp.modules.matrix_attention import DotProductMatrixAttention
 from allennlp.nn import Activation
 
-from tests.models.elmo_model_test import ROWS, copy_weights, encoded_by, fill_biases, zeros_of_inputs
+from tests.models.elmo_model_test import (
+    ROWS,
+    copy_weights,
+    encoded_by,
+    fill_biases,
+    zeros_of_inputs,
+)
 from tests.task_models import BOTH, EACH_PLACE, PLACES, TaskModel
 
 PAIRS = ROWS["snli"]
@@ -67,15 +73,25 @@ class TestEsim:
 
     def test_the_attention_of_a_word_sums_to_one(self, make_model):
         classifier = make_model("snli", BOTH)
-        output = classifier.model.make_output_human_readable(classifier.model(**classifier.batch(*PAIRS)))
+        output = classifier.model.make_output_human_readable(
+            classifier.model(**classifier.batch(*PAIRS))
+        )
         lengths = [(4, 5), (1, 12), (17, 1), (1, 1)]
         for (premise, hypothesis), attention in zip(lengths, output["attention"], strict=True):
-            for name, n_rows, n_columns in (("premise", premise, hypothesis), ("hypothesis", hypothesis, premise)):
+            for name, n_rows, n_columns in (
+                ("premise", premise, hypothesis),
+                ("hypothesis", hypothesis, premise),
+            ):
                 assert [len(row) for row in attention[name]] == [n_columns] * n_rows
-                assert [sum(row) for row in attention[name]] == pytest.approx([1.0] * n_rows, abs=1e-5)
+                assert [sum(row) for row in attention[name]] == pytest.approx(
+                    [1.0] * n_rows, abs=1e-5
+                )
 
     def test_dropout_is_where_the_paper_has_it(self, make_model):
-        """Section A.3 of the paper: dropout of 0.5 on the inputs of both LSTMs and of the last two layers."""
+        """
+        Section A.3 of the paper: dropout of 0.5 on the inputs of both LSTMs and of the last two
+        layers.
+        """
         for elmo_at, after_attention in ((BOTH, 0.5), ([], 0.0)):
             classifier = make_model("snli", elmo_at, hidden=40)
             model = classifier.model.train()
@@ -102,11 +118,18 @@ class TestEsim:
 
     def test_the_regularizer_has_the_weight_matrices_and_the_mixes(self, make_model):
         lstm = ("weight_ih_l0", "weight_hh_l0", "weight_ih_l0_reverse", "weight_hh_l0_reverse")
-        matrices = [f"{encoder}._module.{name}" for encoder in ("encoder", "inference_encoder") for name in lstm]
-        matrices += [f"{part}_feedforward._linear_layers.0.weight" for part in ("projection", "output")]
+        matrices = [
+            f"{encoder}._module.{name}"
+            for encoder in ("encoder", "inference_encoder")
+            for name in lstm
+        ]
+        matrices += [
+            f"{part}_feedforward._linear_layers.0.weight" for part in ("projection", "output")
+        ]
         matrices += ["label_projection.weight"]
         mixes = [
-            f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")
+            f"{place}.token_embedder_elmo.mix.layer_weights"
+            for place in ("text_field_embedder", "output_embedder")
         ]
         model = make_model("snli", BOTH).model
         model.get_parameter(mixes[0]).data.fill_(1.0)

@@ -53,7 +53,10 @@ def test_bidaf_attention_computes_the_formulas(seed):
         found = module(context, context_mask, question, question_mask).numpy()
     for row, (n_context, n_question) in enumerate(lengths):
         expected = bidaf(
-            context[row, :n_context].numpy(), question[row, :n_question].numpy(), weights.detach().numpy(), 0.3
+            context[row, :n_context].numpy(),
+            question[row, :n_question].numpy(),
+            weights.detach().numpy(),
+            0.3,
         )
         np.testing.assert_allclose(found[row, :n_context], expected, rtol=1e-9)
 

@@ -32,7 +32,9 @@ class TestSemanticRoleLabeler:
         assert model.encoder.get_output_dim() == 300
         assert model.predicate_embedding.weight.shape == (2, 100)
         weight = model.tag_projection.weight
-        torch.testing.assert_close(weight @ weight.t(), torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            weight @ weight.t(), torch.eye(len(weight)), rtol=1e-4, atol=1e-4
+        )
 
     def test_the_loss_is_the_mean_over_words(self, make_model):
         made = make_model("srl", BOTH)
@@ -41,7 +43,9 @@ class TestSemanticRoleLabeler:
         for logits, tags in zip(output["logits"], (GOLD, "B-ARG0 B-V"), strict=True):
             for row, tag in zip(logits, tags.split(), strict=False):
                 probabilities = row.exp() / row.exp().sum()
-                losses.append(-probabilities[made.model.vocab.get_token_index(tag, "labels")].log().item())
+                losses.append(
+                    -probabilities[made.model.vocab.get_token_index(tag, "labels")].log().item()
+                )
         assert len(losses) == 6
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
@@ -59,7 +63,9 @@ class TestSemanticRoleLabeler:
         """`I-ARG1` is best everywhere, but may not come first."""
         made = make_model("srl", [])
         say(made, "I-ARG1")
-        made.model.tag_projection.bias.data[made.model.vocab.get_token_index("B-ARG1", "labels")] = 0.5
+        made.model.tag_projection.bias.data[
+            made.model.vocab.get_token_index("B-ARG1", "labels")
+        ] = 0.5
         output = made.model.make_output_human_readable(made.model(**batch_of(made, SENTENCE)))
         assert output["tags"] == [["B-ARG1", "I-ARG1", "I-ARG1", "I-ARG1"]]
 
@@ -67,13 +73,22 @@ class TestSemanticRoleLabeler:
     def test_the_predicates_of_a_sentence_share_its_embedded_words(self, make_model, place):
         made = make_model("srl", PLACES[place])
         first, second = SENTENCE.split(), ["It", "rains"]
-        rows = [(first, [1, 0, 0, 0]), (first, [0, 1, 0, 0]), (second, [0, 1]), (first, [0, 0, 1, 0])]
+        rows = [
+            (first, [1, 0, 0, 0]),
+            (first, [0, 1, 0, 0]),
+            (second, [0, 1]),
+            (first, [0, 0, 1, 0]),
+        ]
         alone = [made.model(**made.batch(row))["logits"][0] for row in rows]
         batch, embedded = made.batch(*rows), []
         for embedder in (made.model.text_field_embedder, made.model.output_embedder):
             if embedder is not None:
-                embedder.register_forward_hook(lambda module, args, output: embedded.append(len(output)))
-        for logits, expected, (words, _) in zip(made.model(**batch)["logits"], alone, rows, strict=True):
+                embedder.register_forward_hook(
+                    lambda module, args, output: embedded.append(len(output))
+                )
+        for logits, expected, (words, _) in zip(
+            made.model(**batch)["logits"], alone, rows, strict=True
+        ):
             torch.testing.assert_close(logits[: len(words)], expected, rtol=0, atol=1e-5)
         # In training, each predicate has its own dropout.
         made.model.train()(**batch)

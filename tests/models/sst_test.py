@@ -3,14 +3,23 @@ import torch
 from allennlp.modules import FeedForward
 from allennlp.nn import Activation
 
-from tests.models.elmo_model_test import ROWS, copy_weights, encoded_by, fill_biases, zeros_of_inputs
+from tests.models.elmo_model_test import (
+    ROWS,
+    copy_weights,
+    encoded_by,
+    fill_biases,
+    zeros_of_inputs,
+)
 from tests.task_models import BOTH, EACH_PLACE, PLACES, TaskModel
 
 TEXTS = ROWS["sst"]
 
 
 def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
-    """The logits of one text without padding, by the formulas of McCann et al. (2017), with ReLU instead of maxout."""
+    """
+    The logits of one text without padding, by the formulas of McCann et al. (2017), with ReLU
+    instead of maxout.
+    """
     model, tensors = classifier.model, classifier.batch(text)
     words = model.text_field_embedder(tensors["tokens"])
     encoded = encoded_by(model.encoder, model.pre_encode_feedforward(words))
@@ -20,7 +29,14 @@ def bcn(classifier: TaskModel, text: tuple[object, ...]) -> torch.Tensor:
     mixed = torch.cat([encoded, encoded - attended, encoded * attended], -1)
     integrated = encoded_by(model.integrator, mixed.unsqueeze(0))
     weights = (integrated @ model.self_attention.weight[0] + model.self_attention.bias).softmax(0)
-    hidden = torch.cat([integrated.max(0).values, integrated.min(0).values, integrated.mean(0), weights @ integrated])
+    hidden = torch.cat(
+        [
+            integrated.max(0).values,
+            integrated.min(0).values,
+            integrated.mean(0),
+            weights @ integrated,
+        ]
+    )
     return model.label_projection(model.output_feedforward(hidden))
 
 
@@ -55,7 +71,9 @@ class TestBiattentiveClassifier:
             0.1,
             output_layer,
         ).eval()
-        copy_weights([model.self_attention], theirs.get_submodule("_self_attentive_pooling_projection"))
+        copy_weights(
+            [model.self_attention], theirs.get_submodule("_self_attentive_pooling_projection")
+        )
         tensors = classifier.tensors(classifier.instances)
         del tensors["metadata"]
         output, expected = model(**tensors), theirs(**tensors)
@@ -67,27 +85,42 @@ class TestBiattentiveClassifier:
         classifier = make_model("sst", BOTH, hidden=40)
         model = classifier.model.train()
         inputs = zeros_of_inputs(
-            model, "pre_encode_feedforward", "encoder", "integrator", "output_feedforward", "label_projection"
+            model,
+            "pre_encode_feedforward",
+            "encoder",
+            "integrator",
+            "output_feedforward",
+            "label_projection",
         )
         # Only dropout gives zeros.
         fill_biases(5.0, model.pre_encode_feedforward, model.output_feedforward)
         model(**classifier.batch(*[(["Two", "dogs", "run", "along", "the", "beach"],)] * 16))
-        rates = {"pre_encode_feedforward": 0.5, "encoder": 0.25, "output_feedforward": 0.1, "label_projection": 0.3}
+        rates = {
+            "pre_encode_feedforward": 0.5,
+            "encoder": 0.25,
+            "output_feedforward": 0.1,
+            "label_projection": 0.3,
+        }
         for name, rate in rates.items():
             assert inputs[name].float().mean().item() == pytest.approx(rate, abs=0.06), name
         # The encoder has 80 units, ELMo 16.
         assert not inputs["integrator"][..., :80].any()
-        assert inputs["integrator"][..., 80:96].float().mean().item() == pytest.approx(0.5, abs=0.06)
+        assert inputs["integrator"][..., 80:96].float().mean().item() == pytest.approx(
+            0.5, abs=0.06
+        )
 
     def test_the_regularizer_covers_only_the_mixes(self, make_model):
         model = make_model("sst", BOTH).model
         mixes = [
-            f"{place}.token_embedder_elmo.mix.layer_weights" for place in ("text_field_embedder", "output_embedder")
+            f"{place}.token_embedder_elmo.mix.layer_weights"
+            for place in ("text_field_embedder", "output_embedder")
         ]
         for number, name in enumerate(mixes, start=1):
             model.get_parameter(name).data.fill_(float(number))
         penalty = model.get_regularization_penalty()
         penalty.backward()
-        assert {name for name, parameter in model.named_parameters() if parameter.grad is not None} == set(mixes)
+        assert {
+            name for name, parameter in model.named_parameters() if parameter.grad is not None
+        } == set(mixes)
         assert penalty.item() == pytest.approx(0.001 * (3 * 1 + 3 * 4))
         assert make_model("sst", []).model.get_regularization_penalty() is None

@@ -42,7 +42,9 @@ def test_without_gradients_memory_is_linear_and_results_are_equal(make_model, ta
     sizes, outputs = [], []
     for has_gradients in (False, True):
         with torch.set_grad_enabled(has_gradients):
-            sizes.append(largest_tensor(lambda: outputs.append(made.model(**made.batch(*TEXTS[task])))))
+            sizes.append(
+                largest_tensor(lambda: outputs.append(made.model(**made.batch(*TEXTS[task]))))
+            )
     # The weights of the attention of two texts, in float32.
     assert sizes[0] < 4 * 2 * N_WORDS**2 <= sizes[1]
     for name in set(outputs[0]) & {"logits", "start_log_probs", "end_log_probs"}:

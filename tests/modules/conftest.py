@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.modules import ContextualBilm
 from tests.paths import TINY_BILM
 
@@ -28,7 +28,9 @@ def pretrained(tiny_options: dict[str, Any], tiny_weights: str) -> Callable[...,
     """Makes a new tiny biLM."""
 
     def make(**kwargs: Any) -> ContextualBilm:
-        return ContextualBilm(**{"options": tiny_options, "pretrained_file": tiny_weights, **kwargs})
+        return ContextualBilm(
+            **{"options": tiny_options, "pretrained_file": tiny_weights, **kwargs}
+        )
 
     return make
 

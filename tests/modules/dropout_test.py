@@ -12,7 +12,9 @@ def test_it_drops_the_given_share_and_scales_the_rest(p):
     dropped = Dropout(p)(torch.ones(n))
     share = float((dropped == 0).double().mean())
     assert abs(share - p) < 5 * (p * (1 - p) / n) ** 0.5
-    torch.testing.assert_close(dropped[dropped != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
+    torch.testing.assert_close(
+        dropped[dropped != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0
+    )
 
 
 def test_neighbours_that_share_a_draw_are_independent():

@@ -15,7 +15,10 @@ numbers = st.floats(-4, 4, allow_subnormal=False)
 
 def random_layers(seed: int = 0) -> list[torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    layers = [torch.randn(BATCH, TIMESTEPS, DIM, generator=generator) * (1 + j) + j for j in range(N_LAYERS)]
+    layers = [
+        torch.randn(BATCH, TIMESTEPS, DIM, generator=generator) * (1 + j) + j
+        for j in range(N_LAYERS)
+    ]
     return [layer * MASK.unsqueeze(-1) for layer in layers]
 
 
@@ -40,7 +43,9 @@ class TestLayerMix:
     @pytest.mark.parametrize("layer_norm", [None, "batch"])
     @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.5, -0.5, 0.25]])
     def test_it_equals_allennlp_at_the_words(self, layer_norm, weights):
-        theirs = ScalarMix(N_LAYERS, do_layer_norm=layer_norm == "batch", initial_scalar_parameters=weights)
+        theirs = ScalarMix(
+            N_LAYERS, do_layer_norm=layer_norm == "batch", initial_scalar_parameters=weights
+        )
         theirs.gamma.data.fill_(0.7)
         ours = with_weights(LayerMix(N_LAYERS, layer_norm=layer_norm), weights, 0.7)
         layers = random_layers(1)
@@ -56,15 +61,23 @@ class TestLayerMix:
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_a_batch_without_words_is_zero(self, layer_norm):
         empty = [torch.zeros(2, 3, DIM) for _ in range(N_LAYERS)]
-        mixed = LayerMix(N_LAYERS, layer_norm=layer_norm)(empty, torch.zeros(2, 3, dtype=torch.bool))
+        mixed = LayerMix(N_LAYERS, layer_norm=layer_norm)(
+            empty, torch.zeros(2, 3, dtype=torch.bool)
+        )
         assert torch.equal(mixed, torch.zeros(2, 3, DIM))
 
     def test_token_norm_gives_each_vector_mean_0_and_variance_1(self):
-        mixed = LayerMix(N_LAYERS, layers=2, layer_norm="token")(random_layers(), MASK)[MASK].detach().numpy()
+        mixed = (
+            LayerMix(N_LAYERS, layers=2, layer_norm="token")(random_layers(), MASK)[MASK]
+            .detach()
+            .numpy()
+        )
         np.testing.assert_allclose(mixed.mean(-1), 0.0, atol=1e-5)
         np.testing.assert_allclose(mixed.var(-1), 1.0, rtol=1e-3)
 
-    @pytest.mark.parametrize(("layer_norm", "depends"), [(None, False), ("token", False), ("batch", True)])
+    @pytest.mark.parametrize(
+        ("layer_norm", "depends"), [(None, False), ("token", False), ("batch", True)]
+    )
     def test_only_batch_norm_lets_a_word_depend_on_other_sentences(self, layer_norm, depends):
         mix = LayerMix(N_LAYERS, layer_norm=layer_norm)
         layers = random_layers()
@@ -75,11 +88,15 @@ class TestLayerMix:
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_gradients_reach_weights_and_gamma(self, layer_norm):
         """Compared with central differences in float64."""
-        mix = with_weights(LayerMix(N_LAYERS, layer_norm=layer_norm).double(), [0.3, -0.2, 0.5], 1.3)
+        mix = with_weights(
+            LayerMix(N_LAYERS, layer_norm=layer_norm).double(), [0.3, -0.2, 0.5], 1.3
+        )
         layers = [layer.double() for layer in random_layers()]
 
         def mixed(weights: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
-            return torch.func.functional_call(mix, {"layer_weights": weights, "gamma": gamma}, (layers, MASK))
+            return torch.func.functional_call(
+                mix, {"layer_weights": weights, "gamma": gamma}, (layers, MASK)
+            )
 
         torch.autograd.gradcheck(mixed, (mix.layer_weights, mix.gamma))
         mix(layers, MASK).square().sum().backward()

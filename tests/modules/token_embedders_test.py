@@ -5,7 +5,7 @@ import torch
 from allennlp.common import Params
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.modules import ElmoTokenEmbedder
 from tests.paths import TINY_BILM
 
@@ -92,7 +92,12 @@ class TestFromParams:
                 {
                     "type": "crf_tagger",
                     "text_field_embedder": {"token_embedders": {"elmo": config}},
-                    "encoder": {"type": "lstm", "input_size": 16, "hidden_size": 8, "bidirectional": True},
+                    "encoder": {
+                        "type": "lstm",
+                        "input_size": 16,
+                        "hidden_size": 8,
+                        "bidirectional": True,
+                    },
                 }
             ),
         )
@@ -107,5 +112,7 @@ class TestFromParams:
         optimizer.step()
         assert elmo.mix.layer_weights.abs().min() > 0
         assert elmo.mix.gamma != 1
-        assert all(torch.equal(value, bilm_before[name]) for name, value in elmo.bilm.state_dict().items())
+        assert all(
+            torch.equal(value, bilm_before[name]) for name, value in elmo.bilm.state_dict().items()
+        )
         assert model(**tensors)["loss"] < loss

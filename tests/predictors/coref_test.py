@@ -59,7 +59,10 @@ TEXTS = {
 
 
 def parsed(marked: str) -> tuple[str, list, list]:
-    """The text, its sentences, and its chains of the first and last word of each mention, and its place."""
+    """
+    The text, its sentences, and its chains of the first and last word of each mention, and its
+    place.
+    """
     text, opened, spans = "", [], []
     for part in re.findall(r"\[\d |\]|[^][]+", marked):
         if part == "]":
@@ -73,7 +76,9 @@ def parsed(marked: str) -> tuple[str, list, list]:
     words = [word for sentence in sentences for word in sentence]
     chains: dict[int, list] = {}
     for number, start, end in sorted(spans):
-        inside = [index for index, word in enumerate(words) if start <= word.start and word.end <= end]
+        inside = [
+            index for index, word in enumerate(words) if start <= word.start and word.end <= end
+        ]
         place = {"text": text[start:end], "start": start, "end": end}
         chains.setdefault(number, []).append(((inside[0], inside[-1]), place))
     return text, [[word.text for word in sentence] for sentence in sentences], list(chains.values())

@@ -16,7 +16,9 @@ class TestExplain:
     def test_what_is_found_has_a_weight_for_each_word(self, archive, task):
         trained = TrainedTask(archive(task, "both", 3))
         result, explained = trained(*TEXTS[task]), trained.explain(*TEXTS[task])
-        things = {"ner": list, "srl": list, "coref": lambda found: found["chains"]}.get(task, lambda found: [found])
+        things = {"ner": list, "srl": list, "coref": lambda found: found["chains"]}.get(
+            task, lambda found: [found]
+        )
         assert explained and [each["found"] for each in explained] == rounded(things(result))
         inputs = trained.predictor.inputs if len(TEXTS[task]) > 1 else [None]
         texts = dict(zip(inputs, TEXTS[task], strict=True))
@@ -29,7 +31,11 @@ class TestExplain:
     def test_a_name_depends_on_its_own_words(self, find_names):
         """Not on the other names of the sentence."""
         explained = find_names.explain("Angela Merkel met Tim Cook in Berlin. It rained.")
-        assert [each["found"]["text"] for each in explained] == ["Angela Merkel", "Tim Cook", "Berlin"]
+        assert [each["found"]["text"] for each in explained] == [
+            "Angela Merkel",
+            "Tim Cook",
+            "Berlin",
+        ]
         weights = [{word["text"]: word["weight"] for word in each["words"]} for each in explained]
         for number, words in enumerate(["Angela Merkel", "Tim Cook"]):
             of_name = [sum(each[word] for word in words.split()) for each in weights]
@@ -37,7 +43,11 @@ class TestExplain:
 
     def test_the_picture_has_a_row_for_each_name(self, find_names):
         html = find_names.render_explanation("Angela <b> met Tim Cook in Berlin. He left Rome.")
-        assert html.count("<tr>") == 4 + 2 and "<th>Tim Cook (PERSON)</th>" in html and "<b>" not in html
+        assert (
+            html.count("<tr>") == 4 + 2
+            and "<th>Tim Cook (PERSON)</th>" in html
+            and "<b>" not in html
+        )
         assert find_names.render_explanation("It rained all day.") == ""
 
     def test_a_text_without_names_has_none(self, find_names):

@@ -23,12 +23,16 @@ class TestPlaces:
     def test_places_of_entities(self, made_predictor):
         def tag_single_words(model):
             tags = model.vocab.get_index_to_token_vocabulary("labels").values()
-            model.tag_projection.bias.data.copy_(torch.tensor([5.0 * tag.startswith("U-") for tag in tags]))
+            model.tag_projection.bias.data.copy_(
+                torch.tensor([5.0 * tag.startswith("U-") for tag in tags])
+            )
 
         predictor = made_predictor("ner", change=tag_single_words)
         spans = predictor.predict(TEXT)["spans"]
         assert spans and all(text_at(TEXT, span) == span["text"] for span in spans)
-        assert all("start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"])
+        assert all(
+            "start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"]
+        )
 
     def test_places_of_arguments(self, made_predictor):
         predictor = made_predictor("srl")
@@ -61,8 +65,14 @@ class TestPlaces:
 class TestPartsOfSpeech:
     @pytest.mark.parametrize(("tags", "expected"), [("upos", ("A|B", None)), ("both", ("A", "B"))])
     def test_a_tag_of_two_columns_is_divided(self, make_model, tags, expected):
-        predictor = PosPredictor(make_model("pos_tagger", PLACES["none"]).model, PosReader(tags=tags))
-        prediction = {"tags": ["A|B"], "probabilities": [1.0], "places": [{"start_char": 0, "end_char": 3}]}
+        predictor = PosPredictor(
+            make_model("pos_tagger", PLACES["none"]).model, PosReader(tags=tags)
+        )
+        prediction = {
+            "tags": ["A|B"],
+            "probabilities": [1.0],
+            "places": [{"start_char": 0, "end_char": 3}],
+        }
         (word,) = predictor.result([prediction], "Yes")
         assert (word["text"], word["label"], word.get("xpos")) == ("Yes", *expected)
 
@@ -73,15 +83,22 @@ class TestCorefResolved:
         text = "Ann Lee  sang. She lost her hat and his."
         clusters = [[[0, 1], [4, 4], [9, 9]]]
         finish = predictor.finish
-        monkeypatch.setattr(predictor, "finish", lambda i, output: finish(i, output | {"clusters": clusters}))
-        assert predictor.coref_resolved(text) == "Ann Lee  sang. Ann Lee lost her hat and Ann Lee's."
+        monkeypatch.setattr(
+            predictor, "finish", lambda i, output: finish(i, output | {"clusters": clusters})
+        )
+        assert (
+            predictor.coref_resolved(text) == "Ann Lee  sang. Ann Lee lost her hat and Ann Lee's."
+        )
 
 
 class TestSrlPredictor:
     def test_there_is_a_prediction_for_each_predicate(self, made_predictor):
         words = ["Anna", "sings", "and", "eats"]
         output = made_predictor("srl").predict_json({"words": words, "predicates": [3, 1]})
-        assert output["words"] == words and [verb["verb"] for verb in output["verbs"]] == ["eats", "sings"]
+        assert output["words"] == words and [verb["verb"] for verb in output["verbs"]] == [
+            "eats",
+            "sings",
+        ]
         for verb in output["verbs"]:
             assert len(verb["tags"]) == len(verb["probabilities"]) == 4
             assert all(0.0 < probability <= 1.0 for probability in verb["probabilities"])
@@ -89,7 +106,9 @@ class TestSrlPredictor:
     @pytest.mark.parametrize("predicates", [[-1], [2]])
     def test_a_predicate_beyond_the_words_is_an_error(self, made_predictor, predicates):
         with pytest.raises(ValueError, match="predicates"):
-            made_predictor("srl").predict_json({"words": ["Anna", "sings"], "predicates": predicates})
+            made_predictor("srl").predict_json(
+                {"words": ["Anna", "sings"], "predicates": predicates}
+            )
 
 
 class TestSnliPredictor:
@@ -97,7 +116,10 @@ class TestSnliPredictor:
         pair = ("Two dogs run .", "Animals move .")
         assert "attention" not in made_predictor("snli").predict(*pair)
         attention = made_predictor("snli", attention=True).predict(*pair)["attention"]
-        assert np.shape(attention["premise"]) == (4, 3) and np.shape(attention["hypothesis"]) == (3, 4)
+        assert np.shape(attention["premise"]) == (4, 3) and np.shape(attention["hypothesis"]) == (
+            3,
+            4,
+        )
 
 
 class TestSpeakers:
@@ -117,16 +139,27 @@ class TestVerbs:
         predictor = made_predictor("srl", spacy_model=str(tmp_path / "model"))
         assert verbs(predictor, "Anna can sing songs", "", "songs") == [["can", "sing"], [], []]
 
-    def test_the_included_tagger_finds_them_in_one_pass_over_pieces(self, made_predictor, monkeypatch):
+    def test_the_included_tagger_finds_them_in_one_pass_over_pieces(
+        self, made_predictor, monkeypatch
+    ):
         calls = []
         tag = PosTagger.__call__
         monkeypatch.setattr(
-            PosTagger, "__call__", lambda self, sentences: calls.append([*map(len, sentences)]) or tag(self, sentences)
+            PosTagger,
+            "__call__",
+            lambda self, sentences: calls.append([*map(len, sentences)]) or tag(self, sentences),
         )
-        found = verbs(made_predictor("srl"), "Anna can sing songs", "dogs " * 98 + "sing", "The old dog was sleeping .")
+        found = verbs(
+            made_predictor("srl"),
+            "Anna can sing songs",
+            "dogs " * 98 + "sing",
+            "The old dog was sleeping .",
+        )
         assert found[::2] == [["can", "sing"], ["was", "sleeping"]] and calls == [[4, 96, 3, 6]]
 
 
 def verbs(predictor, *sentences: str) -> list[list[str]]:
-    predictions = predictor.predict_batch_json([{"words": sentence.split()} for sentence in sentences])
+    predictions = predictor.predict_batch_json(
+        [{"words": sentence.split()} for sentence in sentences]
+    )
     return [[verb["verb"] for verb in prediction["verbs"]] for prediction in predictions]

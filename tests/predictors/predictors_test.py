@@ -5,7 +5,11 @@ import json
 import pytest
 from allennlp.data import Instance
 from allennlp.interpret.attackers import InputReduction
-from allennlp.interpret.saliency_interpreters import IntegratedGradient, SimpleGradient, SmoothGradient
+from allennlp.interpret.saliency_interpreters import (
+    IntegratedGradient,
+    SimpleGradient,
+    SmoothGradient,
+)
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SentencePredictor
@@ -17,7 +21,13 @@ from tests.task_models import EACH_PLACE, PLACES, TASKS
 LINES = {
     "coref": [
         {"document": "Ann sang. She was tired."},
-        {"sentences": [["Mr.", "Jordan", "sang", "."], ["He", "was", "tired", "."], ["Who", "asked", "him", "?"]]},
+        {
+            "sentences": [
+                ["Mr.", "Jordan", "sang", "."],
+                ["He", "was", "tired", "."],
+                ["Who", "asked", "him", "?"],
+            ]
+        },
         {"document": " "},
     ],
     "ner": [
@@ -32,7 +42,10 @@ LINES = {
     ],
     "squad": [
         {"question": "Who beat Chelsea?", "passage": "Jordan beat Chelsea."},
-        {"question": "Who was it that beat Rome?", "context": "It was  Anna who beat Rome, and not the old man."},
+        {
+            "question": "Who was it that beat Rome?",
+            "context": "It was  Anna who beat Rome, and not the old man.",
+        },
         {"question": "", "passage": "Jordan beat Chelsea."},
     ],
     "srl": [
@@ -40,7 +53,11 @@ LINES = {
         {"sentence": "The old man sings, and she eats an apple."},
         {"sentence": ""},
     ],
-    "sst": [{"text": "It works."}, {"words": ["It", "is", "a", "very", "good", "film"]}, {"sentence": " "}],
+    "sst": [
+        {"text": "It works."},
+        {"words": ["It", "is", "a", "very", "good", "film"]},
+        {"sentence": " "},
+    ],
 }
 
 
@@ -86,9 +103,14 @@ class TestAllTasks:
         predictor = made_predictor(task, keep_going=True)
         key = next(iter(LINES[task][0]))
         bad = ["no JSON", '{"body": "a"}', json.dumps({key: 7}), "[1]"]
-        bad += [json.dumps({"words": words, "sentences": [words]}) for words in (["a", ""], ["\t"], [7], ["<S>"], "a")]
+        bad += [
+            json.dumps({"words": words, "sentences": [words]})
+            for words in (["a", ""], ["\t"], [7], ["<S>"], "a")
+        ]
         # The last line is good, in a file with a byte order mark.
-        lines = [predictor.load_line(line) for line in [*bad, "\ufeff" + json.dumps(LINES[task][0])]]
+        lines = [
+            predictor.load_line(line) for line in [*bad, "\ufeff" + json.dumps(LINES[task][0])]
+        ]
         *errors, good = predictor.predict_batch_json(lines)
         assert [error["line"] for error in errors] == list(range(1, 10)) and "error" not in good
         strict = made_predictor(task)
@@ -102,7 +124,11 @@ class TestAllTasks:
     def test_the_files_of_the_task_are_read_without_gold(self, make_model, fixtures_root, task):
         made = make_model(task, PLACES["none"])
         predictor = Predictor.by_name(made.model.default_predictor)(made.model, made.reader)
-        (path,) = (fixtures_root / task).glob("dev*[!t]") if task == "snli" else (fixtures_root / task).glob("dev*")
+        (path,) = (
+            (fixtures_root / task).glob("dev*[!t]")
+            if task == "snli"
+            else (fixtures_root / task).glob("dev*")
+        )
         instance = read(predictor, path)[0]
         assert not {"label", "tags", "span_start"} & instance.fields.keys()
         assert not {"clusters", "gold_tags"} & instance["metadata"].metadata.keys()
@@ -120,7 +146,11 @@ class TestAllTasks:
 
     def test_the_language_decides_about_words(self, made_predictor, task):
         predictor = made_predictor(task, language="xx")
-        keys = {"coref": ["document"], "snli": ["sentence1", "sentence2"], "squad": ["question", "passage"]}
+        keys = {
+            "coref": ["document"],
+            "snli": ["sentence1", "sentence2"],
+            "squad": ["question", "passage"],
+        }
         line = dict.fromkeys(keys.get(task, ["sentence"]), "Ann isn't singing.")
         ((instance, *_),) = predictor.instances_of(predictor.read_line(line).parts)
         field = instance[texts_of(instance)[0]]
@@ -131,7 +161,10 @@ class TestAllTasks:
         "interpreter",
         [
             SimpleGradient,
-            *(pytest.param(each, marks=pytest.mark.weekly) for each in (IntegratedGradient, SmoothGradient)),
+            *(
+                pytest.param(each, marks=pytest.mark.weekly)
+                for each in (IntegratedGradient, SmoothGradient)
+            ),
         ],
     )
     def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
@@ -141,7 +174,9 @@ class TestAllTasks:
         for name, text in zip(texts_of(instance), sorted(weights, reverse=True), strict=True):
             field = instance[name]
             n_words = sum(map(len, field)) if task == "coref" else len(field)
-            assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(1.0, abs=1e-3)
+            assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(
+                1.0, abs=1e-3
+            )
 
     @pytest.mark.parametrize("places", EACH_PLACE)
     def test_gradients_are_differences_of_the_loss(self, made_predictor, task, places):
@@ -179,24 +214,38 @@ class TestAllTasks:
         if task == "squad" and places != "none":
             pytest.skip("AllenNLP compares the passages, whose character ids are arrays")
         names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
-        of_text, predictor = names.get(task, ("tokens", "grad_input_1")), made_predictor(task, places)
+        of_text, predictor = (
+            names.get(task, ("tokens", "grad_input_1")),
+            made_predictor(task, places),
+        )
         reduced = InputReduction(predictor).attack_from_json(LINES[task][1], *of_text)
-        assert reduced["final"] and all(set(words) <= set(reduced["original"]) for words in reduced["final"])
+        assert reduced["final"] and all(
+            set(words) <= set(reduced["original"]) for words in reduced["final"]
+        )
 
 
 class TestBatches:
     @pytest.mark.parametrize("task", ["snli", "squad"])
-    def test_a_text_without_words_in_a_file_is_predicted_as_in_a_line(self, made_predictor, tmp_path, task):
+    def test_a_text_without_words_in_a_file_is_predicted_as_in_a_line(
+        self, made_predictor, tmp_path, task
+    ):
         pairs = [("Ann sang.", "She sang."), ("Ann sang.", ""), (" ", "She sang.")]
         if task == "snli":
-            rows = [{"sentence1": one, "sentence2": two, "pairID": f"{one}{two}"} for one, two in pairs]
+            rows = [
+                {"sentence1": one, "sentence2": two, "pairID": f"{one}{two}"} for one, two in pairs
+            ]
             (tmp_path / "file").write_text("".join(json.dumps(row) + "\n" for row in rows))
         else:
-            rows = [{"context": one, "qas": [{"question": two, "id": f"{one}{two}"}]} for one, two in pairs]
+            rows = [
+                {"context": one, "qas": [{"question": two, "id": f"{one}{two}"}]}
+                for one, two in pairs
+            ]
             (tmp_path / "file").write_text(json.dumps({"data": [{"paragraphs": rows}]}))
         predictor = made_predictor(task)
         outputs = predictor.predict_batch_instance(read(predictor, tmp_path / "file"))
-        assert [output.pop("pairID", output.pop("id", None)) for output in outputs] == ["".join(pair) for pair in pairs]
+        assert [output.pop("pairID", output.pop("id", None)) for output in outputs] == [
+            "".join(pair) for pair in pairs
+        ]
         empty = predictor.predict(*pairs[1])
         assert outputs[0].keys() > empty.keys() and outputs[1:] == [empty, empty]
 
@@ -204,7 +253,9 @@ class TestBatches:
         made = make_model("sst", PLACES["none"])
         predictor = SentencePredictor(made.model, made.reader)
         sizes = []
-        made.model.register_forward_hook(lambda model, args, output: sizes.append(len(output["logits"])))
+        made.model.register_forward_hook(
+            lambda model, args, output: sizes.append(len(output["logits"]))
+        )
         lines = [{"words": ["good"] * length} for length in (3, 3, 3000, 3, 3, 3)]
         assert len(predictor.predict_batch_json(lines)) == 6
         assert sizes == [2, 4]

@@ -1,4 +1,7 @@
-"""The trained models of a process run their biLM once per sentence, and give the results of one model alone."""
+"""
+The trained models of a process run their biLM once per sentence, and give the results of one model
+alone.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -10,9 +13,9 @@ import pytest
 import spacy
 
 from elmo_tasks import Elmo, TrainedTask
-from elmo_tasks.annotate.job import annotate_file
 from elmo_tasks.bilm import Bilm
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerMemory
+from elmo_tasks.corpora.annotate import annotate_file
 from elmo_tasks.modules.contextual import contextual_bilm
 from tests.paths import TINY_BILM
 from tests.predictors.trained_task_test import rounded
@@ -25,7 +28,11 @@ NUMBERS = count()
 def texts() -> list[str]:
     """Of no other test: a model that a test still has keeps the layers of its texts."""
     last = f"He had {next(NUMBERS)} ."
-    return [f"Ann met her brother in Rome, after {last} {last}", f"It rained, and {last} She saw that {last}", last]
+    return [
+        f"Ann met her brother in Rome, after {last} {last}",
+        f"It rained, and {last} She saw that {last}",
+        last,
+    ]
 
 
 @pytest.fixture
@@ -53,7 +60,9 @@ def models(archive, tmp_path) -> dict[str, str]:
 
 def share_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Models that are loaded from now on compute all sentences themselves."""
-    monkeypatch.setattr(contextual_bilm, "shared_bilm", lambda bilm: CachedBilm(bilm, LayerMemory(2**20)))
+    monkeypatch.setattr(
+        contextual_bilm, "shared_bilm", lambda bilm: CachedBilm(bilm, LayerMemory(2**20))
+    )
 
 
 class TestSharedPass:
@@ -71,7 +80,8 @@ class TestSharedPass:
         assert sum(computed) == N_SENTENCES
         expected = Elmo.from_pretrained(TINY_BILM).embed([[token.text for token in docs[2]]])[0]
         assert all(
-            np.allclose(token._.elmo, vector, atol=1e-5) for token, vector in zip(docs[2], expected, strict=True)
+            np.allclose(token._.elmo, vector, atol=1e-5)
+            for token, vector in zip(docs[2], expected, strict=True)
         )
 
     def test_tasks_of_a_process_and_alone(self, models, computed, texts, monkeypatch):

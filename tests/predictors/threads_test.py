@@ -1,4 +1,7 @@
-"""Tests of threads that share one model, pipeline or biLM: their answers equal the answers of one thread."""
+"""
+Tests of threads that share one model, pipeline or biLM: their answers equal the answers of one
+thread.
+"""
 
 import random
 import sys
@@ -23,7 +26,10 @@ LENGTHS = {"equal": (12, 12), "unequal": (1, 30)}
 
 @pytest.fixture(autouse=True)
 def many_switches() -> Iterator[None]:
-    """Lets Python change to a different thread every 0.1 milliseconds, and not only every five milliseconds."""
+    """
+    Lets Python change to a different thread every 0.1 milliseconds, and not only every five
+    milliseconds.
+    """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
     yield
@@ -32,7 +38,10 @@ def many_switches() -> Iterator[None]:
 
 def texts(n_texts: int, lengths: str) -> list[str]:
     draw = random.Random(lengths)
-    return [" ".join(draw.choices(TEXT.split(), k=draw.randint(*LENGTHS[lengths]))) for _ in range(n_texts)]
+    return [
+        " ".join(draw.choices(TEXT.split(), k=draw.randint(*LENGTHS[lengths])))
+        for _ in range(n_texts)
+    ]
 
 
 def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
@@ -47,13 +56,22 @@ def test_a_task(archive, task, places):
     one, shared = TrainedTask(path), TrainedTask(path)
     for lengths in LENGTHS:
         found = texts(8 * INPUTS[task], lengths)
-        inputs = list(zip(found[:8], found[-8:], strict=True)) if INPUTS[task] == 2 else [(each,) for each in found]
+        inputs = (
+            list(zip(found[:8], found[-8:], strict=True))
+            if INPUTS[task] == 2
+            else [(each,) for each in found]
+        )
         expected = [one(*each) for each in inputs]
         # The first calls of a new model, too.
         assert by_threads(lambda each: shared(*each), inputs) == rounded(expected)
         # A list of texts is a batch.
-        batches = [[list(column) for column in zip(*inputs[n : n + 2], strict=True)] for n in range(0, 8, 2)]
-        assert by_threads(lambda each: shared(*each), batches) == rounded([one(*each) for each in batches])
+        batches = [
+            [list(column) for column in zip(*inputs[n : n + 2], strict=True)]
+            for n in range(0, 8, 2)
+        ]
+        assert by_threads(lambda each: shared(*each), batches) == rounded(
+            [one(*each) for each in batches]
+        )
 
 
 @pytest.mark.parametrize("door", ["pipeline", "task"])
@@ -65,10 +83,14 @@ def test_the_first_load(archive, monkeypatch, door):
     expected = [(each["start"], each["end"]) for each in TrainedTask(path)(text)]
     initialize = TrainedTask.__init__
     monkeypatch.setattr(
-        TrainedTask, "__init__", lambda *given, **options: loads.append(1) or initialize(*given, **options)
+        TrainedTask,
+        "__init__",
+        lambda *given, **options: loads.append(1) or initialize(*given, **options),
     )
     calls: dict[str, Callable[[Any], list[tuple[int, int]]]] = {
-        "pipeline": lambda _: [(span.start_char, span.end_char) for span in component(pipeline.make_doc(text)).ents],
+        "pipeline": lambda _: [
+            (span.start_char, span.end_char) for span in component(pipeline.make_doc(text)).ents
+        ],
         "task": lambda _: [(each["start"], each["end"]) for each in TrainedTask(path)(text)],
     }
     assert by_threads(calls[door], [None] * 8) == [expected] * 8
@@ -78,7 +100,9 @@ def test_the_first_load(archive, monkeypatch, door):
 class TestVectors:
     @pytest.mark.parametrize("is_cached", [pytest.param(False, marks=pytest.mark.weekly), True])
     def test_elmo(self, tmp_path, is_cached):
-        elmo = Elmo.from_pretrained(layer_cache=LayerCache(tmp_path / "layers") if is_cached else None)
+        elmo = Elmo.from_pretrained(
+            layer_cache=LayerCache(tmp_path / "layers") if is_cached else None
+        )
         sentences = [*texts(12, "equal"), *texts(12, "unequal")]
         expected = Elmo.from_pretrained().embed(sentences)
         found = by_threads(lambda sentence: elmo.embed([sentence], progress=False)[0], sentences)
@@ -91,5 +115,6 @@ class TestVectors:
         given = [*texts(6, "equal"), *texts(6, "unequal")]
         found = by_threads(lambda text: pipeline(text)._.elmo, given)
         assert all(
-            np.allclose(vector, pipeline(text)._.elmo, atol=1e-5) for vector, text in zip(found, given, strict=True)
+            np.allclose(vector, pipeline(text)._.elmo, atol=1e-5)
+            for vector, text in zip(found, given, strict=True)
         )

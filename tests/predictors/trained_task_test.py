@@ -38,7 +38,11 @@ def spans_in(result) -> list[dict]:
     if not isinstance(result, dict):
         return []
     verb = [{**result, "text": result["verb"]}] if "verb" in result else []
-    return [result] if "text" in result else verb + [span for part in result.values() for span in spans_in(part)]
+    return (
+        [result]
+        if "text" in result
+        else verb + [span for part in result.values() for span in spans_in(part)]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,11 @@ class TestAllTasks:
         assert all(TEXT[span["start"] : span["end"]] == span["text"] for span in spans)
         if task in ("ner", "srl"):
             # Sentences of both paragraphs.
-            assert min(span["start"] for span in spans) < TEXT.index("\n") < max(span["end"] for span in spans)
+            assert (
+                min(span["start"] for span in spans)
+                < TEXT.index("\n")
+                < max(span["end"] for span in spans)
+            )
 
     @pytest.mark.parametrize("text", ["__", "______", "_ _ _", "[WORD] [WORD]"])
     def test_a_line_of_a_form_has_words(self, trained, task, text):
@@ -93,7 +101,9 @@ class TestAllTasks:
         assert trained[task](*[[]] * len(TEXTS[task])) == []
 
     def test_half_an_emoji_is_an_unknown_character(self, trained, task):
-        halved, unknown = ([text.replace("Ann", f"Ann {c}") for text in TEXTS[task]] for c in ("\ud83d", "\ufffd"))
+        halved, unknown = (
+            [text.replace("Ann", f"Ann {c}") for text in TEXTS[task]] for c in ("\ud83d", "\ufffd")
+        )
         assert trained[task](*halved) == trained[task](*unknown)
 
     def test_results_do_not_depend_on_the_default_type(self, trained, task):
@@ -109,7 +119,11 @@ def rounded(result):
     """The padding of a batch may change the last digits."""
     if isinstance(result, dict):
         return {key: rounded(value) for key, value in result.items()}
-    return [rounded(value) for value in result] if isinstance(result, list) else pytest.approx(result, abs=1e-4)
+    return (
+        [rounded(value) for value in result]
+        if isinstance(result, list)
+        else pytest.approx(result, abs=1e-4)
+    )
 
 
 class TestResults:
@@ -129,7 +143,11 @@ class TestInputs:
             assert rounded(entails(*columns)) == [expected] * 2
         assert rounded(entails([(premise, hypothesis)] * 2)) == [expected] * 2
         find_names = trained["ner"]
-        assert find_names(text for text in [TEXT, ""]) == find_names(pd.Series([TEXT, ""])) == find_names([TEXT, ""])
+        assert (
+            find_names(text for text in [TEXT, ""])
+            == find_names(pd.Series([TEXT, ""]))
+            == find_names([TEXT, ""])
+        )
 
     @pytest.mark.parametrize(
         ("task", "given", "message"),
@@ -186,7 +204,9 @@ class TestStop:
 
 
 class TestStream:
-    @pytest.mark.parametrize(("batch_size", "n_read"), [(1, [1, 2, 3]), (2, [2, 2, 4]), (None, [9, 9, 9])])
+    @pytest.mark.parametrize(
+        ("batch_size", "n_read"), [(1, [1, 2, 3]), (2, [2, 2, 4]), (None, [9, 9, 9])]
+    )
     def test_no_more_is_read_than_the_batch_size(self, trained, batch_size, n_read):
         read: list[int] = []
         texts = ((read.append(number) or TEXT,) for number in range(9))
@@ -197,7 +217,9 @@ class TestStream:
 
     def test_a_full_batch_does_not_wait_for_the_next_text(self, trained):
         read: list[int] = []
-        results = trained["ner"].stream((read.append(number) or ("Ann sang.",)) for number in range(300))
+        results = trained["ner"].stream(
+            (read.append(number) or ("Ann sang.",)) for number in range(300)
+        )
         next(results)
         assert len(read) == 128
 
@@ -252,7 +274,9 @@ class TestLongSentences:
 
     def test_plain_results_need_no_tags_for_each_word_and_verb(self, trained, monkeypatch):
         seen = []
-        monkeypatch.setattr(trained["srl"].predictor, "result", lambda outputs, text: seen.extend(outputs))
+        monkeypatch.setattr(
+            trained["srl"].predictor, "result", lambda outputs, text: seen.extend(outputs)
+        )
         trained["srl"](" ".join(["she beat René"] * 100))
         assert {len(output["words"]) for output in seen} == {96, 12}
 
@@ -260,12 +284,23 @@ class TestLongSentences:
         words = ["she", "beat", ","] * 100
         for task in ("ner", "srl"):
             prediction = trained[task].predictor.predict_tokenized(words)
-            assert prediction["pieces"] == [[0, 95], [96, 191], [192, 287], [288, 299]] and prediction["words"] == words
-            for tags in [verb["tags"] for verb in prediction["verbs"]] if task == "srl" else [prediction["tags"]]:
+            assert (
+                prediction["pieces"] == [[0, 95], [96, 191], [192, 287], [288, 299]]
+                and prediction["words"] == words
+            )
+            for tags in (
+                [verb["tags"] for verb in prediction["verbs"]]
+                if task == "srl"
+                else [prediction["tags"]]
+            ):
                 assert len(tags) == 300
-        verb = trained["srl"].predictor.predict_json({"words": words, "predicates": [200]})["verbs"][0]
+        verb = trained["srl"].predictor.predict_json({"words": words, "predicates": [200]})[
+            "verbs"
+        ][0]
         assert set(verb["tags"][:192] + verb["tags"][288:]) == {"O"} != set(verb["tags"])
-        assert verb["probabilities"][:192] == [None] * 192 and verb["description"].startswith("she beat , ")
+        assert verb["probabilities"][:192] == [None] * 192 and verb["description"].startswith(
+            "she beat , "
+        )
         assert verb["spans"] and all(span["start"] >= 192 for span in verb["spans"])
 
 
@@ -303,7 +338,11 @@ class TestViews:
         for texts in ([" "], ["It."], [TEXT]):
             frame = trained[task].frame(*[texts] * len(TEXTS[task]))
             assert list(frame.dtypes.items()) == list(empty.dtypes.items())
-        assert len(empty) == 0 and next(iter(empty)) == "document" and "object" not in set(map(str, empty.dtypes))
+        assert (
+            len(empty) == 0
+            and next(iter(empty)) == "document"
+            and "object" not in set(map(str, empty.dtypes))
+        )
 
     def test_labels_are_bars(self, trained):
         html = trained["sst"].render(TEXT)
@@ -315,7 +354,9 @@ class TestOptions:
     def test_names_below_the_threshold_are_left_out(self, archive, trained):
         found = trained["ner"](TEXT)
         threshold = sorted(name["probability"] for name in found)[len(found) // 2] - 1e-6
-        strict = TrainedTask(archive("ner", "both", 3), threshold=threshold, batch_words=1, progress=False)
+        strict = TrainedTask(
+            archive("ner", "both", 3), threshold=threshold, batch_words=1, progress=False
+        )
         for task in (strict, pickle.loads(pickle.dumps(strict))):
             expected = [name for name in found if name["probability"] > threshold]
             assert rounded(task([TEXT])) == [rounded(expected)] and 0 < len(expected) < len(found)
@@ -333,7 +374,9 @@ class TestOptions:
         name = list(weights)[-1]
         weights[name].view(-1)[-1] = float("nan")
         torch.save(weights, tmp_path / "sst" / "weights.th")
-        with pytest.raises(ValueError, match=f"expected numbers as weights, got NaN in {re.escape(name)}: .*sst"):
+        with pytest.raises(
+            ValueError, match=f"expected numbers as weights, got NaN in {re.escape(name)}: .*sst"
+        ):
             TrainedTask(tmp_path / "sst")
 
     def test_a_threshold_may_be_a_string(self, archive, trained):

@@ -28,15 +28,23 @@ HASH = {
 
 
 def layer(**options):
-    return registry.resolve({"model": {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(TINY_BILM), **options}})[
-        "model"
-    ]
+    return registry.resolve(
+        {"model": {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(TINY_BILM), **options}}
+    )["model"]
 
 
 def trained(bilm, n_steps=80, save_weights=True):
-    """A tagger and named entities that share one ELMo by listeners, and a classifier with a different one."""
+    """
+    A tagger and named entities that share one ELMo by listeners, and a classifier with a different
+    one.
+    """
     fix_random_seed(1)
-    elmo = {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(bilm), "width": 32, "save_weights": save_weights}
+    elmo = {
+        "@architectures": "elmo_tasks.Elmo.v1",
+        "bilm": str(bilm),
+        "width": 32,
+        "save_weights": save_weights,
+    }
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec", config={"model": elmo})
     for name in ("tagger", "ner"):
@@ -47,7 +55,11 @@ def trained(bilm, n_steps=80, save_weights=True):
         "tok2vec": {**elmo, "embed": HASH},
     }
     nlp.add_pipe("textcat", config={"model": classifier})
-    gold = {"tags": list("NVPNP"), "entities": ["U-PER", "O", "O", "U-LOC", "O"], "cats": {"a": 1.0, "b": 0.0}}
+    gold = {
+        "tags": list("NVPNP"),
+        "entities": ["U-PER", "O", "O", "U-LOC", "O"],
+        "cats": {"a": 1.0, "b": 0.0},
+    }
     examples = [Example.from_dict(Doc(nlp.vocab, words=TEXT.split()), gold)] * 4
     nlp.initialize(lambda: examples)
     sgd = nlp.create_optimizer()
@@ -57,13 +69,20 @@ def trained(bilm, n_steps=80, save_weights=True):
 
 
 def answers(doc):
-    return [(token.tag_, token.ent_type_) for token in doc], {name: round(doc.cats[name], 4) for name in doc.cats}
+    return [(token.tag_, token.ent_type_) for token in doc], {
+        name: round(doc.cats[name], 4) for name in doc.cats
+    }
 
 
 @pytest.fixture(scope="module")
 def docs():
     nlp = spacy.blank("en")
-    return [nlp("A short cafe\u0301 ."), nlp("Another  one , with white space\n"), nlp("x"), nlp("")]
+    return [
+        nlp("A short cafe\u0301 ."),
+        nlp("Another  one , with white space\n"),
+        nlp("x"),
+        nlp(""),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +103,9 @@ class TestElmoTok2vec:
             model.initialize(X=docs)
             for doc, vectors in zip(docs, model.predict(docs), strict=True):
                 assert vectors.shape == (len(doc), elmo.dim)
-                (expected,) = elmo.embed([[in_nfc(token.text) for token in doc if not token.is_space]], layers=layers)
+                (expected,) = elmo.embed(
+                    [[in_nfc(token.text) for token in doc if not token.is_space]], layers=layers
+                )
                 is_word = np.array([not token.is_space for token in doc], dtype=bool)
                 np.testing.assert_allclose(vectors[is_word], expected, rtol=0, atol=1e-6)
                 assert not vectors[~is_word].any()
@@ -101,11 +122,17 @@ class TestElmoTok2vec:
         mixed, backprop = model.begin_update(docs)
         gradients = [generator.normal(size=vectors.shape).astype("f") for vectors in mixed]
         assert backprop(gradients) == []
-        for vectors, gradient, layers in zip(mixed, gradients, model.shims[0].layers_of(docs, False), strict=True):
-            expected = mix(torch.from_numpy(layers).unsqueeze(1), torch.ones(1, len(vectors), dtype=torch.bool))[0]
+        for vectors, gradient, layers in zip(
+            mixed, gradients, model.shims[0].layers_of(docs, False), strict=True
+        ):
+            expected = mix(
+                torch.from_numpy(layers).unsqueeze(1), torch.ones(1, len(vectors), dtype=torch.bool)
+            )[0]
             np.testing.assert_allclose(vectors, expected.detach(), atol=1e-5)
             (expected * torch.from_numpy(gradient)).sum().backward()
-        np.testing.assert_allclose(model.get_grad("layer_weights"), mix.layer_weights.grad, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            model.get_grad("layer_weights"), mix.layer_weights.grad, rtol=1e-4, atol=1e-5
+        )
         np.testing.assert_allclose(model.get_grad("gamma"), mix.gamma.grad[None], rtol=1e-4)
 
     @pytest.mark.parametrize("cache_gb", [0, 1])
@@ -153,7 +180,10 @@ class TestPipelines:
         before = multiprocessing.get_start_method()
         multiprocessing.set_start_method(method, force=True)
         try:
-            found = [answers(doc) for doc in nlp.pipe([TEXT, "Paris lives ."] * 4, n_process=2, batch_size=2)]
+            found = [
+                answers(doc)
+                for doc in nlp.pipe([TEXT, "Paris lives ."] * 4, n_process=2, batch_size=2)
+            ]
         finally:
             multiprocessing.set_start_method(before, force=True)
         assert found == [answers(nlp(text)) for text in [TEXT, "Paris lives ."] * 4]
@@ -162,6 +192,9 @@ class TestPipelines:
         named = trained(TINY_BILM, n_steps=2, save_weights=False)
         for pipeline, folder in ((nlp, "with"), (named, "without")):
             pipeline.to_disk(tmp_path / folder)
-        sizes = [(tmp_path / folder / "tok2vec" / "model").stat().st_size for folder in ("with", "without")]
+        sizes = [
+            (tmp_path / folder / "tok2vec" / "model").stat().st_size
+            for folder in ("with", "without")
+        ]
         assert sizes[0] > 2 * sizes[1]
         assert answers(spacy.load(tmp_path / "without")(TEXT)) == answers(named(TEXT))

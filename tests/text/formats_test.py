@@ -42,7 +42,12 @@ def tar() -> bytes:
         ("a.conllu", CONLLU, False, [(1, ["Nhà", "quan trọng", "."]), (7, ["Linh"])]),
         ("a.txt", CONLLU, False, [(1, ["Nhà", "quan trọng", "."]), (7, ["Linh"])]),
         ("a.txt", "MK Q\n\nA\n", True, [(1, ["M", "K", "Q"]), (2, []), (3, ["A"])]),
-        ("a.fasta", ">sp|P1 x\nMK\nQ\n\n>P2\n>P3\nA\n", True, [(1, ["M", "K", "Q"]), (5, []), (6, ["A"])]),
+        (
+            "a.fasta",
+            ">sp|P1 x\nMK\nQ\n\n>P2\n>P3\nA\n",
+            True,
+            [(1, ["M", "K", "Q"]), (5, []), (6, ["A"])],
+        ),
         # These only resemble a different format.
         ("a.txt", "<unk> is here\n> a quote\n", False, [(1, "<unk> is here"), (2, "> a quote")]),
         ("a.txt", "1\n2\n3\n", False, [(1, "1"), (2, "2"), (3, "3")]),
@@ -54,7 +59,9 @@ def tar() -> bytes:
         ("a.txt", "[" * 100_000, False, [(1, "[" * 100_000)]),
     ],
 )
-def test_sentences_have_the_numbers_of_their_first_lines(tmp_path: Path, name, content, letters, expected):
+def test_sentences_have_the_numbers_of_their_first_lines(
+    tmp_path: Path, name, content, letters, expected
+):
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert list(text_sentences(tmp_path / name, letters=letters)) == expected
 
@@ -115,7 +122,9 @@ def test_first_bytes_and_suffixes_tell_what_a_file_is(tmp_path: Path, name, cont
 
 def test_a_document_of_office_97_is_not_in_utf_8(tmp_path: Path):
     (tmp_path / "a.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\xff" * 500)
-    with pytest.raises(ValueError, match=r"expected UTF-8, got byte 0xd0: .*a\.doc, line 1, byte 1"):
+    with pytest.raises(
+        ValueError, match=r"expected UTF-8, got byte 0xd0: .*a\.doc, line 1, byte 1"
+    ):
         list(text_sentences(tmp_path / "a.doc"))
 
 

@@ -14,7 +14,13 @@ from elmo_tasks.text.words import pipeline_of
 
 EMOJI = ["😀", "👍🏽", "❤️", "🇩🇪", "👩‍👩‍👧", "…", "─", "★", "→", "©"]
 MARKS = ["\u0301", "\u0323\u0301", "\u05b0\u0301\u0323", "e\u0301", "\u1112\u1161\u11ab", "\u0958"]
-PAIRS = [f"{letter}{sign}" for letter in "a1 " for sign in string.punctuation] + ["'s", "ab", "\n ", " \t", "\r\n"]
+PAIRS = [f"{letter}{sign}" for letter in "a1 " for sign in string.punctuation] + [
+    "'s",
+    "ab",
+    "\n ",
+    " \t",
+    "\r\n",
+]
 CHARACTERS = [*string.punctuation, *string.whitespace, "a", "Z", "0", "\0", "\ud83d", "。", "가"]
 SIGNS = "".join(random.Random(1).choices("(=_*#\"'…─😀a", k=40_000))
 # Each took seconds, or a time that grows with the square, in an earlier version.
@@ -43,7 +49,10 @@ def seconds(function: Callable[[str], object], unit: str, n_characters: int) -> 
 
 
 def growth(name: str, unit: str) -> tuple[float, float]:
-    """The seconds for a text, and how many times the seconds for half of it they are: the best of some runs."""
+    """
+    The seconds for a text, and how many times the seconds for half of it they are: the best of some
+    runs.
+    """
     short, long = [], []
     n_characters = 2_000 if name in LANGUAGES else 20_000
     for _ in range(5):

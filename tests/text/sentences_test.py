@@ -31,7 +31,12 @@ TOKENIZERS = ["en", "xx", "whitespace", lambda text: text.replace(".", " .").spl
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_the_words_equal_spacys_without_white_space(language):
-    for text in ("Mr. O'Neill doesn't live\tin  the U.K.\n", "", "   ", "e.g. 3.5km, $5bn; z.B. don't!"):
+    for text in (
+        "Mr. O'Neill doesn't live\tin  the U.K.\n",
+        "",
+        "   ",
+        "e.g. 3.5km, $5bn; z.B. don't!",
+    ):
         expected = [token.text for token in spacy.blank(language)(text) if not token.text.isspace()]
         assert words_of_text(text, language) == expected
 
@@ -57,17 +62,36 @@ def test_memory_is_bounded(monkeypatch):
 
 
 def test_sentences_end_at_full_stops_but_not_in_abbreviations():
-    assert sentences_of_text(" Mr. Hill left.\n\nWhy? \n") == [["Mr.", "Hill", "left", "."], ["Why", "?"]]
-    assert sentences_of_text(" \n ") == sentences_of_text("") == located_sentences("") == located_words("") == []
-    assert sentence_ranges(["눈", "。", "", "Why", "?", "So"]) == [range(2), range(2, 5), range(5, 6)]
+    assert sentences_of_text(" Mr. Hill left.\n\nWhy? \n") == [
+        ["Mr.", "Hill", "left", "."],
+        ["Why", "?"],
+    ]
+    assert (
+        sentences_of_text(" \n ")
+        == sentences_of_text("")
+        == located_sentences("")
+        == located_words("")
+        == []
+    )
+    assert sentence_ranges(["눈", "。", "", "Why", "?", "So"]) == [
+        range(2),
+        range(2, 5),
+        range(5, 6),
+    ]
     assert sentence_ranges([]) == []
 
 
 @settings(max_examples=50)
-@given(st.lists(st.sampled_from(["a", ".", "?!", "!", "”", "(", " ", "\n", "。", "...", "…"]), min_size=1))
+@given(
+    st.lists(
+        st.sampled_from(["a", ".", "?!", "!", "”", "(", " ", "\n", "。", "...", "…"]), min_size=1
+    )
+)
 def test_sentences_begin_where_spacys_do(tokens):
     document = Sentencizer()(Doc(spacy.blank("xx").vocab, words=tokens))
-    assert sentence_ranges(tokens) == [range(sentence.start, sentence.end) for sentence in document.sents]
+    assert sentence_ranges(tokens) == [
+        range(sentence.start, sentence.end) for sentence in document.sents
+    ]
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -81,10 +105,14 @@ def test_a_blank_line_ends_a_sentence(form):
 def test_words_have_their_places_in_the_given_text(tokenizer, form):
     given = unicodedata.normalize(form, TEXT)
     sentences = located_sentences(given, tokenizer)
-    assert [[word.text for word in sentence] for sentence in sentences] == sentences_of_text(TEXT, tokenizer)
+    assert [[word.text for word in sentence] for sentence in sentences] == sentences_of_text(
+        TEXT, tokenizer
+    )
     words = located_words(given, tokenizer)
     assert words == [word for sentence in sentences for word in sentence]
-    assert [unicodedata.normalize("NFC", given[start:end]) for _, start, end in words] == words_of_text(TEXT, tokenizer)
+    assert [
+        unicodedata.normalize("NFC", given[start:end]) for _, start, end in words
+    ] == words_of_text(TEXT, tokenizer)
 
 
 @pytest.mark.parametrize("n_characters", [1, 2, 3])
@@ -94,7 +122,11 @@ def test_a_character_that_nfc_expands_is_not_divided(n_characters):
     normal = unicodedata.normalize("NFC", notes)
 
     def in_pieces(text: str) -> list[str]:
-        return [word[at : at + n_characters] for word in text.split() for at in range(0, len(word), n_characters)]
+        return [
+            word[at : at + n_characters]
+            for word in text.split()
+            for at in range(0, len(word), n_characters)
+        ]
 
     words = located_words(notes, in_pieces)
     assert "".join(word.text for word in words) == normal.replace(" ", "")
@@ -123,7 +155,9 @@ def test_many_threads_split_like_one():
     texts = [f"Word{i} isn't here. See z{i}.org, René!\n\nNo {i}" for i in range(300)]
     expected = [located_sentences(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda _: [located_sentences(text) for text in texts], range(8))) == 8 * [expected]
+        assert list(
+            pool.map(lambda _: [located_sentences(text) for text in texts], range(8))
+        ) == 8 * [expected]
 
 
 @pytest.mark.parametrize(

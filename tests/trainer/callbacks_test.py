@@ -41,7 +41,9 @@ class Mixes(Model):
 
 
 def loader(n_steps: int) -> SimpleDataLoader:
-    return SimpleDataLoader([Instance({"x": TensorField(torch.ones(1))})] * n_steps, batch_size=1, vocab=Vocabulary())
+    return SimpleDataLoader(
+        [Instance({"x": TensorField(torch.ones(1))})] * n_steps, batch_size=1, vocab=Vocabulary()
+    )
 
 
 def train(model: Model, folder: Path, n_steps: int, rate: float, **options: Any) -> None:
@@ -58,7 +60,10 @@ def train(model: Model, folder: Path, n_steps: int, rate: float, **options: Any)
 
 class TestLearnedMixCallback:
     def test_the_learnt_mixes_are_one_line_at_the_end(self, environment, tmp_path, capsys):
-        """A single layer has only a gamma: 1 - 0.5 * 4 - 0.5 * 4. An embedder elsewhere has its own name."""
+        """
+        A single layer has only a gamma: 1 - 0.5 * 4 - 0.5 * 4. An embedder elsewhere has its own
+        name.
+        """
         model = Mixes(text_field_embedder="mix", output_embedder="top", passage=1)
         train(model, tmp_path, n_steps=2, rate=0.5)
         mix = model.text_field_embedder.token_embedder_elmo.mix
@@ -89,14 +94,22 @@ def train_guess(folder: Path, n_epochs: int) -> None:
     validation = {"validation_data_loader": loader(1), "validation_metric": "-perplexity"}
     callbacks = [PerplexityBeforeCallback(str(folder))]
     checkpointer = FrozenOnceCheckpointer(str(folder))
-    options = {"num_epochs": n_epochs, "checkpointer": checkpointer, "callbacks": callbacks, **validation}
+    options = {
+        "num_epochs": n_epochs,
+        "checkpointer": checkpointer,
+        "callbacks": callbacks,
+        **validation,
+    }
     train(Guess(), folder, n_steps=1, rate=1.0, **options)
 
 
 class TestPerplexityBeforeCallback:
     def test_it_prints_the_perplexity_before_and_after(self, tmp_path, capsys):
         train_guess(tmp_path, 2)
-        assert "): 100.00 before, 98.00 after; 12.5% of the words are unknown" in capsys.readouterr().out
+        assert (
+            "): 100.00 before, 98.00 after; 12.5% of the words are unknown"
+            in capsys.readouterr().out
+        )
         assert json.loads((tmp_path / "metrics_before.json").read_text())["perplexity"] == 100.0
 
     def test_a_resumed_run_keeps_the_perplexity_before_its_first_step(self, tmp_path, capsys):

@@ -46,7 +46,9 @@ class WithDropout(SmallModel):
 
 
 class AfterEpoch(TrainerCallback):
-    """Applies an action to the trainer after an epoch, before the checkpoint of that epoch is written."""
+    """
+    Applies an action to the trainer after an epoch, before the checkpoint of that epoch is written.
+    """
 
     def __init__(self, epoch: int, action: Callable[[Any], None]) -> None:
         super().__init__("")
@@ -57,8 +59,13 @@ class AfterEpoch(TrainerCallback):
             self._action(trainer)
 
 
-def train(folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback, **options: Any) -> Model:
-    """Trains; resumes from the last checkpoint if the folder has one, as `allennlp train --recover` does."""
+def train(
+    folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback, **options: Any
+) -> Model:
+    """
+    Trains; resumes from the last checkpoint if the folder has one, as `allennlp train --recover`
+    does.
+    """
     rows = np.random.default_rng(0).normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
     instances = [Instance({"x": TensorField(row[:-1]), "y": TensorField(row[-1:])}) for row in rows]
     loaders = [
@@ -67,12 +74,16 @@ def train(folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback
     ]
     trainer = GradientDescentTrainer(
         model,
-        torch.optim.Adam([parameter for parameter in model.parameters() if parameter.requires_grad], lr=0.01),
+        torch.optim.Adam(
+            [parameter for parameter in model.parameters() if parameter.requires_grad], lr=0.01
+        ),
         loaders[0],
         validation_data_loader=loaders[1],
         num_epochs=n_epochs,
         serialization_dir=str(folder),
-        checkpointer=FrozenOnceCheckpointer(str(folder), **{"keep_most_recent_by_count": None, **options}),
+        checkpointer=FrozenOnceCheckpointer(
+            str(folder), **{"keep_most_recent_by_count": None, **options}
+        ),
         callbacks=list(callbacks),
         cuda_device=torch.device("cpu"),
     )
@@ -133,11 +144,18 @@ class TestFrozenOnceCheckpointer:
         assert_equal_weights(run("killed"), straight)
 
     def test_unfrozen_weights_are_in_the_checkpoint_before_they_change(self, tmp_path):
-        train(tmp_path, SmallModel(), 2, AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)))
+        train(
+            tmp_path,
+            SmallModel(),
+            2,
+            AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)),
+        )
         assert names_in(tmp_path / "model_state_e2_b0.th") == FROZEN | TRAINED
 
     @pytest.mark.parametrize("n_whole", [0, 1], ids=["in its first file", "in its second file"])
-    def test_a_run_killed_in_a_checkpoint_resumes_from_the_previous_one(self, tmp_path, monkeypatch, n_whole):
+    def test_a_run_killed_in_a_checkpoint_resumes_from_the_previous_one(
+        self, tmp_path, monkeypatch, n_whole
+    ):
         """The second checkpoint has zero or one complete file out of two."""
         straight = train(tmp_path / "straight", SmallModel(), 3)
         train(tmp_path / "killed", SmallModel(), 1)
@@ -171,7 +189,9 @@ class TestFrozenOnceCheckpointer:
         for file in tmp_path.glob("*_state_*"):
             file.unlink()
         assert FrozenOnceCheckpointer(str(tmp_path)).load_checkpoint() is None
-        assert_equal_weights(train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2))
+        assert_equal_weights(
+            train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2)
+        )
 
     def test_old_checkpoints_are_deleted_and_the_frozen_weights_kept(self, tmp_path):
         model = train(tmp_path, SmallModel(), 3, keep_most_recent_by_count=1)

@@ -151,7 +151,9 @@ class TestRecoverableMovingAverage:
 
 
 def optimizer(*rates: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam([{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": rate} for rate in rates])
+    return torch.optim.Adam(
+        [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": rate} for rate in rates]
+    )
 
 
 def rates(optimizer: torch.optim.Optimizer) -> list[float]:

@@ -24,7 +24,10 @@ class TestBilmConfigs:
         lstm, characters = model["options"]["lstm"], model["options"]["char_cnn"]
         assert (lstm["n_layers"], lstm["dim"], lstm["projection_dim"]) == (2, 4096, 512)
         assert (lstm["cell_clip"], lstm["proj_clip"], lstm["use_skip_connections"]) == (3, 3, True)
-        assert (sum(number for _, number in characters["filters"]), characters["n_highway"]) == (2048, 2)
+        assert (sum(number for _, number in characters["filters"]), characters["n_highway"]) == (
+            2048,
+            2,
+        )
         assert (characters["activation"], characters["embedding"]["dim"]) == ("relu", 16)
         assert (model["dropout"], model["softmax"]) == (0.1, "sampled")
         assert inspect.signature(BilmLanguageModel).parameters["n_samples"].default == 8192
@@ -64,11 +67,15 @@ class TestBilmConfigs:
 
     def test_word_list_and_softmax_are_arguments(self, environment, tmp_path):
         arguments = "word_list='vocab.txt', softmax='full', epochs=3"
-        config = evaluated_text(tmp_path, f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})")
+        config = evaluated_text(
+            tmp_path, f"(import '{TRAINING_CONFIGS}/lib/bilm.libsonnet')({arguments})"
+        )
         expected = {"vocabulary", "model.softmax", "trainer.num_epochs"}
         published = evaluated(TRAINING_CONFIGS / "bilm.jsonnet")
         found = differences(published, config)
-        assert {key if not key.startswith("vocabulary.") else "vocabulary" for key in found} == expected
+        assert {
+            key if not key.startswith("vocabulary.") else "vocabulary" for key in found
+        } == expected
         assert config["vocabulary"] == {"type": "elmo_lm_from_file", "path": "vocab.txt"}
 
 
@@ -84,7 +91,10 @@ class TestTraining:
         shutil.copytree(TINY_BILM, bilm)
         environment.setenv("ELMO_TASKS_DATA", str(tmp_path))
         environment.setenv("ELMO_TASKS_BILM", str(bilm))
-        small = {f"model.options.lstm.{key}": value for key, value in (("dim", 32), ("projection_dim", 8))}
+        small = {
+            f"model.options.lstm.{key}": value
+            for key, value in (("dim", 32), ("projection_dim", 8))
+        }
         overrides = {"trainer.num_epochs": 1, **(small if name == "bilm" else {})}
         config = TRAINING_CONFIGS / f"{name}.jsonnet"
         command("train", config, "-s", run, "-o", json.dumps(overrides))
@@ -93,7 +103,10 @@ class TestTraining:
         assert 1.0 < metrics["validation_perplexity"] < 2 * n_words
         if name == "bilm_finetune":
             before = json.loads((run / "metrics_before.json").read_text())["perplexity"]
-            assert f"{before:.2f} before, {metrics['best_validation_perplexity']:.2f} after" in capsys.readouterr().out
+            assert (
+                f"{before:.2f} before, {metrics['best_validation_perplexity']:.2f} after"
+                in capsys.readouterr().out
+            )
         if name == "bilm_softmax":
             command("elmo-export", run / "model.tar.gz", tmp_path / "exported")
             start, exported = (
@@ -107,7 +120,13 @@ class TestTraining:
             shutil.rmtree(folder)
         output = tmp_path / "evaluated.json"
         command("evaluate", run / "model.tar.gz", dev, "--output-file", output)
-        for key in ("perplexity", "forward_perplexity", "backward_perplexity", "unknown_share", "loss"):
+        for key in (
+            "perplexity",
+            "forward_perplexity",
+            "backward_perplexity",
+            "unknown_share",
+            "loss",
+        ):
             value = json.loads(output.read_text())[key]
             assert value == pytest.approx(metrics[f"best_validation_{key}"], rel=1e-5), key
 
@@ -127,7 +146,9 @@ class TestWords:
 
 
 class TestSizes:
-    def test_a_custom_size_changes_only_the_given_settings(self, environment, tmp_path, training_configs):
+    def test_a_custom_size_changes_only_the_given_settings(
+        self, environment, tmp_path, training_configs
+    ):
         library = training_configs / "lib" / "bilm.libsonnet"
         own, small = (
             evaluated_text(tmp_path, f"(import '{library}')(size={size})")

@@ -34,5 +34,7 @@ def differences(one: Any, other: Any, key: str = "") -> set[str]:
     found = set()
     for name in {**one, **other}:
         path = f"{key}.{name}".removeprefix(".")
-        found |= differences(one[name], other[name], path) if name in one and name in other else {path}
+        found |= (
+            differences(one[name], other[name], path) if name in one and name in other else {path}
+        )
     return found

@@ -3,7 +3,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elmo_tasks.vectors.batching import batches_by_length, chunks, compute_by_length, in_order, one_ahead
+from elmo_tasks.vectors.batching import (
+    batches_by_length,
+    chunks,
+    compute_by_length,
+    in_order,
+    one_ahead,
+)
 
 SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_size=60)
 

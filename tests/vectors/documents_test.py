@@ -50,7 +50,11 @@ class TestEmbedDocuments:
         elmo = Elmo(bilm)
         words = [["It", "rains", "."], ["Do", "n't", "go", "!"]]
         (expected,) = elmo.embed_documents([words])
-        for same in ("It rains. \n Don't go!  ", ["It rains .", words[1]], "It rains .\n \nDo n't go !"):
+        for same in (
+            "It rains. \n Don't go!  ",
+            ["It rains .", words[1]],
+            "It rains .\n \nDo n't go !",
+        ):
             assert np.array_equal(elmo.embed_documents([same])[0], expected)
         assert [array.shape for array in elmo.embed_documents(["", " \n"])] == [(0, 12)] * 2
 
@@ -64,13 +68,24 @@ class TestEmbedDocuments:
 
 class TestEmbedGroups:
     def test_the_keys_come_with_their_vectors(self, elmo):
-        found = list(embed_groups(partial(elmo.embed_iter, batch_tokens=3), zip("abcde", DOCUMENTS, strict=True)))
+        found = list(
+            embed_groups(
+                partial(elmo.embed_iter, batch_tokens=3), zip("abcde", DOCUMENTS, strict=True)
+            )
+        )
         assert [key for key, _ in found] == list("abcde")
         assert [len(array) for _, array in found] == [3, 0, 1, 0, 5]
 
-    @pytest.mark.parametrize(("batch_size", "n_read"), [(1, [1, 2, 3, 4, 5]), (2, [2, 2, 4, 4, 5]), (None, [5] * 5)])
+    @pytest.mark.parametrize(
+        ("batch_size", "n_read"), [(1, [1, 2, 3, 4, 5]), (2, [2, 2, 4, 4, 5]), (None, [5] * 5)]
+    )
     def test_no_more_is_read_than_the_batch_size(self, elmo, batch_size, n_read):
         read: list[int] = []
-        groups = (read.append(number) or (number, document) for number, document in enumerate(DOCUMENTS))
-        found = [(key, len(array), len(read)) for key, array in embed_groups(elmo.embed_iter, groups, batch_size)]
+        groups = (
+            read.append(number) or (number, document) for number, document in enumerate(DOCUMENTS)
+        )
+        found = [
+            (key, len(array), len(read))
+            for key, array in embed_groups(elmo.embed_iter, groups, batch_size)
+        ]
         assert found == list(zip(range(5), [3, 0, 1, 0, 5], n_read, strict=True))

@@ -1,4 +1,6 @@
-"""The same text has the same words and vectors at every door: the table in docs/vectors/words.md."""
+"""
+The same text has the same words and vectors at every door: the table in docs/vectors/words.md.
+"""
 
 import logging
 import re
@@ -12,9 +14,9 @@ import spacy
 from spacy.tokens import Doc
 
 from elmo_tasks import Elmo, ElmoEmbedder
+from elmo_tasks.corpora.embed import EmbedOptions, embed_file
 from elmo_tasks.data import LmText
-from elmo_tasks.embed import EmbedOptions, embed_file
-from elmo_tasks.spacy.component import ElmoComponent
+from elmo_tasks.spacy.elmo_component import ElmoComponent
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 from tests.paths import TINY_BILM, bilm_files
 
@@ -23,17 +25,25 @@ BILM = str(TINY_BILM)
 TEXTS = {
     "NFD": ("Cafe\u0301 .", ["Café", "."], ["Café", "."]),
     "contraction": ("I don't go.", ["I", "do", "n't", "go", "."], ["I", "don't", "go."]),
-    "Korean": (unicodedata.normalize("NFD", "눈이 온다 ."), ["눈이", "온다", "."], ["눈이", "온다", "."]),
+    "Korean": (
+        unicodedata.normalize("NFD", "눈이 온다 ."),
+        ["눈이", "온다", "."],
+        ["눈이", "온다", "."],
+    ),
     "NUL": ("It \0 .", ["It", "\ufffd", "."], ["It", "\ufffd", "."]),
     "empty": ("", [], []),
     "spaces": (" \t ", [], []),
 }
-each_text = pytest.mark.parametrize(("text", "by_rules", "at_spaces"), TEXTS.values(), ids=list(TEXTS))
+each_text = pytest.mark.parametrize(
+    ("text", "by_rules", "at_spaces"), TEXTS.values(), ids=list(TEXTS)
+)
 
 
 def of_line(line: str, folder: Path, elmo: Elmo, **options: str) -> np.ndarray:
     (folder / "text.txt").write_text(f"{line}\n", encoding="utf-8")
-    embed_file(folder / "text.txt", folder / "out.h5", EmbedOptions(BILM, **options), elmo=elmo, force=True)
+    embed_file(
+        folder / "text.txt", folder / "out.h5", EmbedOptions(BILM, **options), elmo=elmo, force=True
+    )
     with h5py.File(folder / "out.h5") as file:
         return file["0"][()]
 
@@ -51,7 +61,9 @@ def test_a_string_is_split_by_rules(elmo, tmp_path, text, by_rules, at_spaces):
         of_line(text, tmp_path, elmo, tokenize="en"),
     ):
         assert np.array_equal(found, expected)
-    assert np.array_equal(ElmoVectorizer(BILM).transform([text]), elmo.embed([by_rules], pool="mean"))
+    assert np.array_equal(
+        ElmoVectorizer(BILM).transform([text]), elmo.embed([by_rules], pool="mean")
+    )
 
 
 @each_text
@@ -124,7 +136,12 @@ def test_a_column_of_an_array_is_a_list_of_texts(elmo):
 @pytest.mark.parametrize("mark", ["<pad>", "[PAD]", "</s>"])
 def test_padding_gives_a_warning(elmo, mark):
     embedder = ElmoEmbedder(*bilm_files(TINY_BILM))
-    for embed in (elmo.embed, elmo.embed_documents, embedder.embed_batch, embedder.batch_to_embeddings):
+    for embed in (
+        elmo.embed,
+        elmo.embed_documents,
+        embedder.embed_batch,
+        embedder.batch_to_embeddings,
+    ):
         sentence = ["Go", "in", mark]
         with pytest.warns(UserWarning, match=re.escape(f"'{mark}' is embedded as a word")):
             embed([[sentence]] if embed == elmo.embed_documents else [sentence])
@@ -146,7 +163,9 @@ def test_text_that_looks_untokenised_gives_one_warning(elmo, tmp_path, caplog, l
     with caplog.filtering(lambda record: record.levelno >= logging.WARNING):
         assert len(list(LmText(text))) == len(list(LmText(text))) == sum(map(bool, lines))
         embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM, pool="mean"), elmo=elmo)
-        embed_file(text, tmp_path / "split.h5", EmbedOptions(BILM, tokenize="en", pool="mean"), elmo=elmo)
-    assert [("--tokenize" in record.message, "closed." in record.message) for record in caplog.records] == warns * [
-        (True, True)
-    ]
+        embed_file(
+            text, tmp_path / "split.h5", EmbedOptions(BILM, tokenize="en", pool="mean"), elmo=elmo
+        )
+    assert [
+        ("--tokenize" in record.message, "closed." in record.message) for record in caplog.records
+    ] == warns * [(True, True)]

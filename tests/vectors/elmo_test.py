@@ -12,7 +12,13 @@ from elmo_tasks.bilm import Bilm, LayerCache
 from tests.bilm.helpers import batches, layers_alone, random_bilm, save
 from tests.paths import SHIPPED_BILM, bilm_files
 
-SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60], ["The", "cat"]]
+SENTENCES = [
+    ["The", "cat", "sat", "."],
+    [],
+    ["Encyclopædia", "😀", "The"],
+    ["x" * 60],
+    ["The", "cat"],
+]
 # Only what a user may pass.
 BATCHES = batches(max_size=7).map(
     lambda rows: [[w for w in row if w.strip() and w not in ("<S>", "</S>")] for row in rows]
@@ -28,10 +34,16 @@ def elmo(bilm: Bilm) -> Elmo:
 def test_threads_and_a_forked_process_compute_the_same_and_keep_their_settings(elmo):
     expected, n_threads = elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()
     with ThreadPoolExecutor(12) as pool:
-        found = list(pool.map(lambda _: (elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()), range(24)))
+        found = list(
+            pool.map(
+                lambda _: (elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()), range(24)
+            )
+        )
     assert {n for _, n in found} == {n_threads}
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        found.append((pool.submit(elmo.embed, SENTENCES, pool="mean").result(timeout=120), n_threads))
+        found.append(
+            (pool.submit(elmo.embed, SENTENCES, pool="mean").result(timeout=120), n_threads)
+        )
     for arrays, _ in found:
         np.testing.assert_allclose(arrays, expected, rtol=0, atol=1e-5)
 
@@ -56,7 +68,10 @@ class TestEmbed:
             (dict(layers=1), layers[1]),
             (dict(layers="top", pool="mean"), layers[2].mean(0)),
             (dict(layers="all", pool="max"), layers.max(1)),
-            (dict(layers=1, pool="first-last"), np.concatenate([layers[1, -1, :6], layers[1, 0, 6:]])),
+            (
+                dict(layers=1, pool="first-last"),
+                np.concatenate([layers[1, -1, :6], layers[1, 0, 6:]]),
+            ),
         ]
         for arguments, expected in cases:
             found = elmo.embed(SENTENCES, **arguments)
@@ -82,7 +97,9 @@ class TestEmbed:
     def test_tensors_have_the_numbers_of_the_arrays(self, elmo):
         for arguments in ({}, {"pool": "max"}, {"layers": "all"}):
             arrays = elmo.embed(SENTENCES, **arguments)
-            for tensor, array in zip(elmo.embed(SENTENCES, output="torch", **arguments), arrays, strict=True):
+            for tensor, array in zip(
+                elmo.embed(SENTENCES, output="torch", **arguments), arrays, strict=True
+            ):
                 assert isinstance(tensor, torch.Tensor)
                 assert not tensor.requires_grad
                 assert np.array_equal(tensor.numpy(), array)
@@ -93,7 +110,9 @@ class TestEmbed:
         runs = []
         bilm.register_forward_pre_hook(lambda module, inputs: runs.append(inputs))
         for n_runs in (1, 1):
-            for ours, theirs in zip(elmo.embed(SENTENCES), Elmo(random_bilm()).embed(SENTENCES), strict=True):
+            for ours, theirs in zip(
+                elmo.embed(SENTENCES), Elmo(random_bilm()).embed(SENTENCES), strict=True
+            ):
                 assert np.array_equal(ours, theirs)
             assert len(runs) == n_runs
 
@@ -108,7 +127,11 @@ class TestFromPretrained:
     def test_a_folder_or_two_files_give_the_bilm(self, bilm, tmp_path):
         files = save(bilm, tmp_path)
         expected = Elmo(bilm).embed(SENTENCES[:1])[0]
-        for elmo in (Elmo.from_pretrained(tmp_path), Elmo.from_pretrained(str(tmp_path)), Elmo.from_files(*files)):
+        for elmo in (
+            Elmo.from_pretrained(tmp_path),
+            Elmo.from_pretrained(str(tmp_path)),
+            Elmo.from_files(*files),
+        ):
             assert np.array_equal(elmo.embed(SENTENCES[:1])[0], expected)
             assert not any(weight.requires_grad for weight in elmo.bilm.parameters())
 
@@ -142,7 +165,11 @@ class TestFromPretrained:
     ],
 )
 def test_an_error_names_bad_input(elmo, sentences, arguments, names):
-    for embed in (elmo.embed, elmo.embed_documents) if names in ("table", "nan") and not arguments else (elmo.embed,):
+    for embed in (
+        (elmo.embed, elmo.embed_documents)
+        if names in ("table", "nan") and not arguments
+        else (elmo.embed,)
+    ):
         with pytest.raises(ValueError, match=names):
             embed(sentences, **arguments)
 

@@ -42,7 +42,9 @@ class TestMethods:
         assert not activations.requires_grad
         for row, sentence in enumerate(SENTENCES):
             expected = layers_alone(bilm, sentence)
-            tensor, padding = (part.numpy() for part in activations[row].tensor_split([len(sentence)], 1))
+            tensor, padding = (
+                part.numpy() for part in activations[row].tensor_split([len(sentence)], 1)
+            )
             assert not padding.any()
             for found in (batch[row], again[row], one_by_one[row], lazily[row], tensor):
                 assert found.dtype == np.float32
@@ -50,7 +52,9 @@ class TestMethods:
 
     def test_sentences_are_read_batch_by_batch(self, embedder):
         read = []
-        vectors = embedder.embed_sentences((read.append(words) or words for words in SENTENCES), batch_size=2)
+        vectors = embedder.embed_sentences(
+            (read.append(words) or words for words in SENTENCES), batch_size=2
+        )
         assert not read
         next(vectors)
         assert len(read) == 2
@@ -68,7 +72,10 @@ class TestPublicPrograms:
         embedder = ElmoEmbedder(options_file=old_files[0], weight_file=old_files[1], cuda_device=-1)
         for _ in range(2):
             found = embedder.embed_batch(SENTENCES)[0]
-            layers = [[torch.FloatTensor(found[layer, token, :]) for layer in range(3)] for token in range(4)]
+            layers = [
+                [torch.FloatTensor(found[layer, token, :]) for layer in range(3)]
+                for token in range(4)
+            ]
             expected = layers_alone(bilm, SENTENCES[0])
             of_mode = {
                 "all": (lambda x: torch.cat(x, 0), np.concatenate(expected, 1)),

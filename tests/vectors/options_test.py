@@ -8,8 +8,9 @@ import pytest
 
 from elmo_tasks import Elmo
 from elmo_tasks.bilm.bilm import Precision
-from elmo_tasks.embed import EmbedOptions, add_arguments
-from elmo_tasks.spacy.component import ElmoComponent
+from elmo_tasks.commands.embed import add_arguments
+from elmo_tasks.corpora.embed import EmbedOptions
+from elmo_tasks.spacy.elmo_component import ElmoComponent
 from elmo_tasks.vectors.layers import LayerSelection, Pool
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 
@@ -17,7 +18,9 @@ from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 def defaults(function: Callable[..., Any]) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters.values()
     return {
-        parameter.name: parameter.default for parameter in parameters if parameter.name not in ("self", "sentences")
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.name not in ("self", "sentences")
     }
 
 
@@ -33,15 +36,27 @@ OF_CORPUS = {"text_column", "id_column", "keep", "glob", "input_format", "sheet"
         # One vector per text.
         (ElmoVectorizer, {"pool": "mean"}, IN_PYTHON, set()),
         # For spans and documents; tokens keep theirs. The pipeline has the tokenizer.
-        (ElmoComponent, {"pool": "mean"}, {*IN_PYTHON, "tokenizer"}, {"nlp", "name", "similarity", "save_weights"}),
+        (
+            ElmoComponent,
+            {"pool": "mean"},
+            {*IN_PYTHON, "tokenizer"},
+            {"nlp", "name", "similarity", "save_weights"},
+        ),
         # A line of a file is split at white space by default.
-        (EmbedOptions, {}, {*IN_PYTHON, "tokenizer"}, {"dtype", "part_lines", "tokenize", *OF_CORPUS}),
+        (
+            EmbedOptions,
+            {},
+            {*IN_PYTHON, "tokenizer"},
+            {"dtype", "part_lines", "tokenize", *OF_CORPUS},
+        ),
         (LayerSelection, {}, {*OPTIONS} - {"layers", "weights", "gamma", "pool"}, {"n_layers"}),
     ],
 )
 def test_names_and_defaults_are_those_of_elmo(door, differs, lacks, adds):
     found = defaults(door)
-    assert {name: value for name, value in found.items() if name in OPTIONS and value != OPTIONS[name]} == differs
+    assert {
+        name: value for name, value in found.items() if name in OPTIONS and value != OPTIONS[name]
+    } == differs
     assert (OPTIONS.keys() - found.keys(), found.keys() - OPTIONS.keys()) == (lacks, adds)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from elmo_tasks import Elmo, ElmoEmbedder
-from elmo_tasks.shipped import PRETRAINED
+from elmo_tasks.files.shipped import PRETRAINED
 from elmo_tasks.vectors import pretrained
 from elmo_tasks.vectors.pretrained import NAMED_BILMS, pretrained_files
 from tests.bilm.many_langs.models import SENTENCES, write_model
@@ -32,10 +32,15 @@ class Homes(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         _, problem, name = self.path.partition("?")[0].split("/")
-        content, problem = (TINY_BILM / name).read_bytes(), "" if name == "options.json" else problem
+        content, problem = (
+            (TINY_BILM / name).read_bytes(),
+            "" if name == "options.json" else problem,
+        )
         time.sleep(1.0 if problem == "slow" else 0.0)
         self.send_response(404 if problem == "missing" else 200)
-        self.send_header("Content-Type", "text/html" if problem == "page" else "application/octet-stream")
+        self.send_header(
+            "Content-Type", "text/html" if problem == "page" else "application/octet-stream"
+        )
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write({"cut": content[:5000], "other": content[::-1]}.get(problem, content))
@@ -59,7 +64,8 @@ def test_the_names_are_the_published_ones():
         "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway_",
         "https://huggingface.co/lysandre/elmo-2x4096_512_2048cnn_2xhighway/resolve/main/",
     )
-    # The list of ELMoForManyLangs begins with Arabic at 136.zip and ends with traditional Chinese at 179.zip.
+    # The list of ELMoForManyLangs begins with Arabic at 136.zip and ends with traditional Chinese
+    # at 179.zip.
     assert NAMED_BILMS["efml-ar"][0].endswith("/11/136.zip")
     assert NAMED_BILMS["efml-zh"][0].endswith("/11/179.zip")
 
@@ -109,14 +115,19 @@ def test_an_archive_of_many_langs_becomes_a_folder(home, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("archive", [None, "zip", "gztar"])
 @pytest.mark.parametrize(
-    "names", [FILES, ["elmo_2x16_options.json", "elmo_2x16_weights.hdf5"], ["options.json", "model.hdf5"]]
+    "names",
+    [FILES, ["elmo_2x16_options.json", "elmo_2x16_weights.hdf5"], ["options.json", "model.hdf5"]],
 )
 def test_files_may_have_other_names_and_be_in_an_archive(home, tmp_path, names, archive):
     folder = tmp_path / "parent" / "folder"
     folder.mkdir(parents=True)
     for name, theirs in zip(FILES, names, strict=True):
         shutil.copy(TINY_BILM / name, folder / theirs)
-    assert_tiny(shutil.make_archive(str(tmp_path / "archive"), archive, folder.parent) if archive else folder)
+    assert_tiny(
+        shutil.make_archive(str(tmp_path / "archive"), archive, folder.parent)
+        if archive
+        else folder
+    )
     if names != FILES:
         shutil.copy(folder / names[1], folder / "copy.hdf5")
         with pytest.raises(ValueError, match=f"copy.hdf5.*{names[1]}"):
@@ -125,16 +136,26 @@ def test_files_may_have_other_names_and_be_in_an_archive(home, tmp_path, names, 
 
 def test_a_name_comes_before_a_folder_and_a_folder_before_the_hub(tmp_path, monkeypatch):
     hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(hub, "snapshot_download", lambda name, revision, **_: Path("hub", f"{name}-{revision}"))
+    monkeypatch.setattr(
+        hub, "snapshot_download", lambda name, revision, **_: Path("hub", f"{name}-{revision}")
+    )
     monkeypatch.chdir(tmp_path)
     for name in ("small-open", "org/mine"):
         shutil.copytree(TINY_BILM, tmp_path / name)
-    expected = {"small-open": PRETRAINED / "small-open", "./small-open": "small-open", "org/mine": "org/mine"}
+    expected = {
+        "small-open": PRETRAINED / "small-open",
+        "./small-open": "small-open",
+        "org/mine": "org/mine",
+    }
     expected |= {"org/name": "hub/org/name-None", "org/name@v1": "hub/org/name-v1"}
-    assert {name: pretrained_files(name)[0].parent for name in expected} == {k: Path(v) for k, v in expected.items()}
+    assert {name: pretrained_files(name)[0].parent for name in expected} == {
+        k: Path(v) for k, v in expected.items()
+    }
 
 
-@pytest.mark.parametrize("answer", ["whole/options.json?", "page/weights.hdf5?", "missing/weights.hdf5?", ""])
+@pytest.mark.parametrize(
+    "answer", ["whole/options.json?", "page/weights.hdf5?", "missing/weights.hdf5?", ""]
+)
 def test_the_cache_replaces_a_hub_without_a_usable_answer(server, tmp_path, monkeypatch, answer):
     hub = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(hub, "ENDPOINT", f"{server}/{answer}" if answer else "http://127.0.0.1:9")
@@ -151,7 +172,11 @@ def test_the_cache_replaces_a_hub_without_a_usable_answer(server, tmp_path, monk
 @pytest.mark.parametrize("format", ["hdf5", "safetensors"])
 def test_a_saved_folder_is_loaded(tmp_path, format):
     Elmo.from_pretrained(TINY_BILM).save(tmp_path, format=format)
-    assert {path.name for path in tmp_path.iterdir()} == {"options.json", f"weights.{format}", "README.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "options.json",
+        f"weights.{format}",
+        "README.md",
+    }
     assert_tiny(tmp_path)
     (tmp_path / "README.md").write_text("mine")
     Elmo.from_pretrained(TINY_BILM).save(tmp_path, format=format)

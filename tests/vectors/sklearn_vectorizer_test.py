@@ -63,17 +63,33 @@ class TestTransform:
         vectorizer = ElmoVectorizer(TINY, **arguments)
         found = vectorizer.transform(TEXTS)
         assert found.dtype == np.float32
-        assert [*vectorizer.get_feature_names_out()] == [f"elmovectorizer{index}" for index in range(found.shape[1])]
+        assert [*vectorizer.get_feature_names_out()] == [
+            f"elmovectorizer{index}" for index in range(found.shape[1])
+        ]
         expected = elmo.embed(TEXTS, **{"pool": "mean", **arguments})
         assert np.array_equal(found, [array.ravel() for array in expected])
         assert np.array_equal(
-            found, vectorizer.set_params(pool=vectorizer.pool.replace("mean", "") or None).transform(TEXTS)
+            found,
+            vectorizer.set_params(pool=vectorizer.pool.replace("mean", "") or None).transform(
+                TEXTS
+            ),
         )
 
     def test_texts_may_come_in_any_sequence_and_as_lists_of_words(self, vectorizer):
         expected = vectorizer.transform(TEXTS)
-        words = [["It", "rains", "."], ["Jordan", "beat", "Chelsea"], [], ["The", "bank", "is", "closed", "."]]
-        for texts in (tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), iter(TEXTS), words):
+        words = [
+            ["It", "rains", "."],
+            ["Jordan", "beat", "Chelsea"],
+            [],
+            ["The", "bank", "is", "closed", "."],
+        ]
+        for texts in (
+            tuple(TEXTS),
+            np.array(TEXTS),
+            np.array(TEXTS, dtype=object),
+            iter(TEXTS),
+            words,
+        ):
             assert np.array_equal(vectorizer.transform(texts), expected)
 
     def test_parameters_may_be_set_again(self, vectorizer):
@@ -85,8 +101,12 @@ class TestInPipelines:
     def test_a_search_chooses_its_parameters(self):
         texts = ["good good film", "bad bad film", "a good one", "a bad one"] * 3
         labels = [1, 0, 1, 0] * 3
-        pipeline = make_pipeline(ElmoVectorizer(TINY, tokenizer=str.split), LogisticRegression(C=1e4))
-        search = GridSearchCV(pipeline, {"elmovectorizer__layers": [0, "top"]}, cv=2).fit(texts, labels)
+        pipeline = make_pipeline(
+            ElmoVectorizer(TINY, tokenizer=str.split), LogisticRegression(C=1e4)
+        )
+        search = GridSearchCV(pipeline, {"elmovectorizer__layers": [0, "top"]}, cv=2).fit(
+            texts, labels
+        )
         assert search.predict(["good", "bad"]).tolist() == [1, 0]
 
     @pytest.mark.parametrize("columns", [1, [1]])

@@ -1,5 +1,6 @@
 """
-Deferred imports of heavy modules, which AllenNLP imports on every start for functions that most runs never call.
+Deferred imports of heavy modules, which AllenNLP imports on every start for functions that most
+runs never call.
 """
 
 import importlib
@@ -12,14 +13,17 @@ from allennlp_today.import_hooks import around_import, temporary_modules
 
 _BERT = "transformers.models.bert.modeling_bert"
 
-# Importing module -> the modules to import later. The importing module only calls or indexes the names that
-# it imports from them, reads their attributes, or uses them in annotations.
+# Importing module -> the modules to import later. The importing module only calls or indexes the
+# names that it imports from them, reads their attributes, or uses them in annotations.
 DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
-    # The model classes of transformers import torch._dynamo and torch.distributed.tensor, which import sympy.
+    # The model classes of transformers import torch._dynamo and torch.distributed.tensor, which
+    # import sympy.
     "allennlp.modules.transformer.activation_layer": (_BERT,),
     "allennlp_models.generation.models.bart": ("transformers.models.bart.modeling_bart",),
     "allennlp_models.lm.modules.language_model_heads.bert": (_BERT,),
-    "allennlp_models.lm.modules.language_model_heads.gpt2": ("transformers.models.gpt2.modeling_gpt2",),
+    "allennlp_models.lm.modules.language_model_heads.gpt2": (
+        "transformers.models.gpt2.modeling_gpt2",
+    ),
     "allennlp_models.structured_prediction.models.srl_bert": (_BERT,),
     "transformers.model_debugging_utils": ("torch.distributed.tensor",),
     "allennlp.common.cached_transformers": ("transformers",),
@@ -48,9 +52,9 @@ DEFERRED_IMPORTS: dict[str, tuple[str, ...]] = {
 @around_import(*DEFERRED_IMPORTS)
 def defer_imports(module: str) -> Iterator[None]:
     """
-    Symptom: `allennlp --help` takes nearly twice as much CPU time, to import SciPy, scikit-learn, nltk and
-    torch's compiler.
-    Cause: AllenNLP imports all of its modules on every start. Now the first use of a name imports its module.
+    Symptom: `allennlp --help` takes nearly twice as much CPU time, to import SciPy, scikit-learn,
+    nltk and torch's compiler. Cause: AllenNLP imports all of its modules on every start. Now the
+    first use of a name imports its module.
     """
     # Programs without AllenNLP also import some of these modules.
     names = DEFERRED_IMPORTS[module] if "allennlp" in sys.modules else ()

@@ -52,10 +52,10 @@ _HINTS = {
 @after_import("allennlp.commands")
 def end_in_one_line(commands: Module) -> None:
     """
-    Symptom: a mistake in a config or in data, a missing file and Ctrl-C print forty lines of traceback.
-    Cause: `allennlp.commands.main` catches nothing. Errors from torch and from user code keep their
-    traceback, and `ALLENNLP_DEBUG=1` shows every traceback. A program that calls `main()` gets the error
-    itself: only the command line passes `prog`.
+    Symptom: a mistake in a config or in data, a missing file and Ctrl-C print forty lines of
+    traceback. Cause: `allennlp.commands.main` catches nothing. Errors from torch and from user code
+    keep their traceback, and `ALLENNLP_DEBUG=1` shows every traceback. A program that calls
+    `main()` gets the error itself: only the command line passes `prog`.
     """
 
     @replaces(commands, "main")
@@ -77,33 +77,46 @@ def _end(error: BaseException) -> None:
     if os.environ.get("ALLENNLP_DEBUG"):
         return
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
-        again = "interrupted: run it again" + " with --recover to resume" * (command == "allennlp train")
+        again = "interrupted: run it again" + " with --recover to resume" * (
+            command == "allennlp train"
+        )
         print(f"\n{command}: {message or again}", file=sys.stderr)
         sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
     # The packages of the functions that the error passed through, the one with the `raise` last.
-    packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+    packages = [
+        frame.f_globals.get("__name__", "").partition(".")[0]
+        for frame, _ in walk_tb(error.__traceback__)
+    ]
     asked = message + " --extend-vocab" * ("--extend-vocab" in sys.argv)
     hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, asked)), None)
-    # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a `KeyError`.
+    # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a
+    # `KeyError`.
     if hint is None and "huggingface_hub" in packages:
         hint = "no usable answer from the hub"
     # Packages that raise ValueError with a message for the user.
     plugins = {entry.module.partition(".")[0] for entry in entry_points("allennlp.plugins")}
-    is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in {*_PACKAGES, *plugins}
+    is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in {
+        *_PACKAGES,
+        *plugins,
+    }
     if hint or is_of_values or isinstance(error, ConfigurationError | OSError):
-        sys.exit(f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)")
+        sys.exit(
+            f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)"
+        )
 
 
 @after_import("allennlp.common.params")
 def warn_of_mistyped_overrides(params: Module) -> None:
     """
     Symptom: `allennlp train -o '{"trainer.num_epoch": 1}'` trains for all epochs of the config.
-    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops unknown arguments. Now a key
-    that is not in the config but resembles one that is logs a warning.
+    Cause: `with_overrides` adds any key, and a constructor with `**kwargs` drops unknown arguments.
+    Now a key that is not in the config but resembles one that is logs a warning.
     """
 
     @replaces(params, "with_overrides")
-    def with_overrides(wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = "") -> Any:
+    def with_overrides(
+        wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = ""
+    ) -> Any:
         known: dict[str, Any] = {} if prefix else params.Params(original).as_flat_dict()
         for key in () if prefix else overrides_dict:
             if not any(f"{each}.".startswith(f"{key}.") for each in known):
@@ -115,8 +128,9 @@ def warn_of_mistyped_overrides(params: Module) -> None:
 @after_import("allennlp.commands.predict")
 def read_predictor_input_like_data(predict: Module) -> None:
     """
-    Symptom: `allennlp predict` prints a traceback for JSON lines in UTF-16 or Latin-1, or with a byte order mark.
-    Cause: it opens the file in the encoding of the system. Now UTF-8 and UTF-16 are read.
+    Symptom: `allennlp predict` prints a traceback for JSON lines in UTF-16 or Latin-1, or with a
+    byte order mark. Cause: it opens the file in the encoding of the system. Now UTF-8 and UTF-16
+    are read.
     """
 
     @replaces(predict._PredictManager, "_get_json_data")

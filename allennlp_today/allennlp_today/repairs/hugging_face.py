@@ -16,12 +16,13 @@ from allennlp_today.import_hooks import Module, after_import, around_import, rep
 @after_import("transformers.tokenization_utils_base", "allennlp.common.cached_transformers")
 def accept_current_tokenizers(module: Module) -> None:
     """
-    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`. `BertTokenizer has
-    no attribute encode_plus` (other readers: `batch_encode_plus`; indexers with `max_length`:
-    `build_inputs_with_special_tokens`; the reader `srl` with a `bert_model_name`: `wordpiece_tokenizer`).
-    Cause: transformers refuses keywords that are also names of the tokenizer's methods (seen with 4.48).
-    AllenNLP passes the flag again in every call to `encode`. transformers 5 has removed the four methods. The code of
-    a project that calls tokenizers itself is repaired too.
+    Symptom: `PretrainedTransformerTokenizer` raises `add_special_tokens conflicts with the method`.
+    `BertTokenizer has no attribute encode_plus` (other readers: `batch_encode_plus`; indexers with
+    `max_length`: `build_inputs_with_special_tokens`; the reader `srl` with a `bert_model_name`:
+    `wordpiece_tokenizer`). Cause: transformers refuses keywords that are also names of the
+    tokenizer's methods (seen with 4.48). AllenNLP passes the flag again in every call to `encode`.
+    transformers 5 has removed the four methods. The code of a project that calls tokenizers itself
+    is repaired too.
     """
     base = sys.modules.get("transformers.tokenization_utils_base")
     # Programs without AllenNLP also import it.
@@ -87,33 +88,41 @@ class _Wordpieces:
 @after_import("allennlp.data.data_loaders.data_collator")
 def mask_single_wordpieces(data_collator: Module) -> None:
     """
-    Symptom: the collator `language_model` raises `IndexError: too many indices`.
-    Cause: it passes the probability of masks by position, and transformers 5 has `whole_word_mask` there.
+    Symptom: the collator `language_model` raises `IndexError: too many indices`. Cause: it passes
+    the probability of masks by position, and transformers 5 has `whole_word_mask` there.
     """
 
     @replaces(data_collator, "DataCollatorForLanguageModeling")
-    def collator(original: Any, tokenizer: Any, mlm: bool = True, mlm_probability: float = 0.15) -> Any:
+    def collator(
+        original: Any, tokenizer: Any, mlm: bool = True, mlm_probability: float = 0.15
+    ) -> Any:
         return original(tokenizer=tokenizer, mlm=mlm, mlm_probability=mlm_probability)
 
 
 @after_import("allennlp_models.generation.models.bart")
 def accept_current_decoder_caches(bart: Module) -> None:
     """
-    Symptom: the model `bart` raises an `AssertionError` without words when it decodes, in validations and predictions.
-    Cause: the cache of the decoder was a tuple of a layer's four tensors; in transformers 5 it is an
-    `EncoderDecoderCache`, which yields six values per layer.
+    Symptom: the model `bart` raises an `AssertionError` without words when it decodes, in
+    validations and predictions. Cause: the cache of the decoder was a tuple of a layer's four
+    tensors; in transformers 5 it is an `EncoderDecoderCache`, which yields six values per layer.
     """
     to_dict, to_cache = bart.Bart._decoder_cache_to_dict, bart.Bart._dict_to_decoder_cache
 
     def decoder_cache_to_dict(decoder_cache: Any) -> dict[str, Any]:
         # The third value of both halves is the size of a sliding window.
-        return to_dict([[*layer[:2], *layer[-3:-1]] if len(layer) == 6 else layer for layer in decoder_cache])
+        return to_dict(
+            [[*layer[:2], *layer[-3:-1]] if len(layer) == 6 else layer for layer in decoder_cache]
+        )
 
     def dict_to_decoder_cache(self: Any, cache_dict: dict[str, Any]) -> Any:
         import transformers
 
         cache = to_cache(self, cache_dict)
-        return cache if transformers.__version__.startswith("4.") else transformers.EncoderDecoderCache(cache)
+        return (
+            cache
+            if transformers.__version__.startswith("4.")
+            else transformers.EncoderDecoderCache(cache)
+        )
 
     replace(bart.Bart, "_decoder_cache_to_dict", staticmethod(decoder_cache_to_dict))
     replace(bart.Bart, "_dict_to_decoder_cache", dict_to_decoder_cache)
@@ -122,10 +131,10 @@ def accept_current_decoder_caches(bart: Module) -> None:
 @around_import("allennlp.training.optimizers")
 def restore_transformers_adamw(module: str) -> Iterator[None]:
     """
-    Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`.
-    Cause: transformers has removed it (seen with 4.57). The replacement takes its steps: epsilon is added
-    before the bias is corrected, which `correct_bias: false` leaves out, and the weights decay after the
-    step.
+    Symptom: `import allennlp.training` raises `module transformers has no attribute AdamW`. Cause:
+    transformers has removed it (seen with 4.57). The replacement takes its steps: epsilon is added
+    before the bias is corrected, which `correct_bias: false` leaves out, and the weights decay
+    after the step.
     """
     import torch
     import transformers
@@ -141,7 +150,9 @@ def restore_transformers_adamw(module: str) -> Iterator[None]:
                     if parameter.grad is not None:
                         _adamw_step(parameter, self.state[parameter], group)
 
-    with mock.patch.object(transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True):
+    with mock.patch.object(
+        transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True
+    ):
         yield
 
 
@@ -159,8 +170,9 @@ def _adamw_step(weight: Any, state: dict[str, Any], group: dict[str, Any]) -> No
 @around_import("allennlp.common.push_to_hf")
 def push_with_current_hub(module: str) -> Iterator[None]:
     """
-    Symptom: `import allennlp` raises `cannot import name 'HfFolder' from 'huggingface_hub'`.
-    Cause: huggingface-hub 1 has removed it and `Repository`. Now `allennlp push-to-hf` uploads the folder without git.
+    Symptom: `import allennlp` raises `cannot import name 'HfFolder' from 'huggingface_hub'`. Cause:
+    huggingface-hub 1 has removed it and `Repository`. Now `allennlp push-to-hf` uploads the folder
+    without git.
     """
     import huggingface_hub as hub
 
@@ -173,11 +185,21 @@ def push_with_current_hub(module: str) -> Iterator[None]:
         at_hub: Any = {"repo_id": clone_from.repo_id, "token": use_auth_token}
         return SimpleNamespace(
             # AllenNLP keeps the text of an existing card.
-            git_pull=lambda rebase: hub.snapshot_download(local_dir=local_dir, allow_patterns="README.md", **at_hub),
+            git_pull=lambda rebase: hub.snapshot_download(
+                local_dir=local_dir, allow_patterns="README.md", **at_hub
+            ),
             lfs_track=lambda patterns: None,
             push_to_hub=partial(hub.upload_folder, folder_path=local_dir, **at_hub),
         )
 
-    names: Any = {"HfApi": Api, "HfFolder": SimpleNamespace(get_token=hub.get_token), "Repository": repository}
-    with nullcontext() if hasattr(hub, "Repository") else mock.patch.multiple(hub, create=True, **names):
+    names: Any = {
+        "HfApi": Api,
+        "HfFolder": SimpleNamespace(get_token=hub.get_token),
+        "Repository": repository,
+    }
+    with (
+        nullcontext()
+        if hasattr(hub, "Repository")
+        else mock.patch.multiple(hub, create=True, **names)
+    ):
         yield

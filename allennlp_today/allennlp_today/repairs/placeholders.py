@@ -14,7 +14,13 @@ from allennlp_today.import_hooks import around_import, temporary_modules
 # The modules that AllenNLP and cached-path import.
 _PACKAGES = {
     "torchvision": ["torchvision", "torchvision.ops", "torchvision.ops.boxes"],
-    "fairscale": ["fairscale", "fairscale.nn", "fairscale.nn.wrap", "fairscale.nn.misc", "fairscale.nn.checkpoint"],
+    "fairscale": [
+        "fairscale",
+        "fairscale.nn",
+        "fairscale.nn.wrap",
+        "fairscale.nn.misc",
+        "fairscale.nn.checkpoint",
+    ],
     "boto3": ["cached_path.schemes.s3", "cached_path.schemes.r2"],
     "google-cloud-storage": ["cached_path.schemes.gs"],
 }
@@ -31,10 +37,10 @@ _PACKAGES["fairscale"] += ["fairscale.optim", "fairscale.optim.grad_scaler"]
 )
 def replace_missing_packages(importing: str) -> Iterator[None]:
     """
-    Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built for a different
-    torch, `operator torchvision::nms does not exist`), `'fairscale'`, `'boto3'` or `'google.cloud'`.
-    Cause: AllenNLP and cached-path import them unconditionally, and twenty packages with them. Whatever uses
-    one of them raises an error that names the package.
+    Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built
+    for a different torch, `operator torchvision::nms does not exist`), `'fairscale'`, `'boto3'` or
+    `'google.cloud'`. Cause: AllenNLP and cached-path import them unconditionally, and twenty
+    packages with them. Whatever uses one of them raises an error that names the package.
     """
     clients = importing.startswith("cached_path")
     for package in ("boto3", "google-cloud-storage") if clients else ("torchvision", "fairscale"):
@@ -43,10 +49,14 @@ def replace_missing_packages(importing: str) -> Iterator[None]:
                 importlib.import_module(name)
         # A torchvision of the wrong version raises RuntimeError, a broken library OSError.
         except Exception as error:
-            for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+            for name in [
+                name for name in sys.modules if name == package or name.startswith(f"{package}.")
+            ]:
                 del sys.modules[name]
             for name in _PACKAGES[package]:
-                module = sys.modules[name] = _Placeholder(name, f"the package {package} cannot be imported ({error})")
+                module = sys.modules[name] = _Placeholder(
+                    name, f"the package {package} cannot be imported ({error})"
+                )
                 parent, _, child = name.rpartition(".")
                 if parent:
                     setattr(sys.modules[parent], child, module)
@@ -56,12 +66,17 @@ def replace_missing_packages(importing: str) -> Iterator[None]:
 @around_import("rouge")
 def replace_pkg_resources(module: str) -> Iterator[None]:
     """
-    Symptom: the scripts of allennlp-models for NarrativeQA and ORB raise `No module named 'pkg_resources'`.
-    Cause: setuptools has removed the module, with which py-rouge finds its word list.
+    Symptom: the scripts of allennlp-models for NarrativeQA and ORB raise
+    `No module named 'pkg_resources'`. Cause: setuptools has removed the module, with which py-rouge
+    finds its word list.
     """
     replacement: Any = ModuleType("pkg_resources")
-    replacement.resource_filename = lambda name, file: str(Path(sys.modules[name].__file__ or "").with_name(file))
-    with temporary_modules({} if importlib.util.find_spec("pkg_resources") else {"pkg_resources": replacement}):
+    replacement.resource_filename = lambda name, file: str(
+        Path(sys.modules[name].__file__ or "").with_name(file)
+    )
+    with temporary_modules(
+        {} if importlib.util.find_spec("pkg_resources") else {"pkg_resources": replacement}
+    ):
         yield
 
 
@@ -71,7 +86,8 @@ class _Placeholder(ModuleType):
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name)
         self.__path__: list[str] = []
-        # `importlib.util.find_spec` raises ValueError for a module in sys.modules with a spec of None.
+        # `importlib.util.find_spec` raises ValueError for a module in sys.modules with a spec of
+        # None.
         self.__spec__ = ModuleSpec(name, loader=None, is_package=True)
         self._reason = reason
 

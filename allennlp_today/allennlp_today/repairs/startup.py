@@ -80,12 +80,11 @@ def settle_commands(module: Module) -> None:
 @after_import("allennlp.common.util")
 def import_submodules_quickly(util: Module) -> None:
     """
-    Symptom: every start spends over a second looking for modules. `Plugin allennlp_models could not
-    be loaded`, and of its 47 models only 31 are registered; with py-rouge, every start tries to
-    reach the network.
-    Cause: before each of 500 modules, `import_module_and_submodules` clears Python's import caches,
-    looks for the package checklist, and walks into packages that it then skips. One of them
-    downloads nltk data.
+    Symptom: every start spends over a second looking for modules.
+    `Plugin allennlp_models could not be loaded`, and of its 47 models only 31 are registered; with
+    py-rouge, every start tries to reach the network. Cause: before each of 500 modules,
+    `import_module_and_submodules` clears Python's import caches, looks for the package checklist,
+    and walks into packages that it then skips. One of them downloads nltk data.
     """
 
     @replaces(util, "import_module_and_submodules")

@@ -1,4 +1,7 @@
-"""What torch, nltk, spaCy and others changed or removed after AllenNLP 2.10.1, and what cannot be pickled."""
+"""
+What torch, nltk, spaCy and others changed or removed after AllenNLP 2.10.1, and what cannot be
+pickled.
+"""
 
 import importlib
 import os
@@ -29,7 +32,8 @@ from allennlp_today.import_hooks import (
 def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
     """
     Symptom: the scheduler `reduce_on_plateau` raises `unexpected keyword argument 'verbose'`.
-    Cause: torch has removed the argument (seen with torch 2.13). Configs may still set it, without effect.
+    Cause: torch has removed the argument (seen with torch 2.13). Configs may still set it, without
+    effect.
     """
     import torch
 
@@ -47,9 +51,10 @@ def accept_verbose_reduce_on_plateau(pytorch_lr_schedulers: Module) -> None:
 @after_import("allennlp.training.checkpointer")
 def accept_numbers_in_checkpoints(checkpointer: Module) -> None:
     """
-    Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`.
-    Cause: `torch.load` refuses NumPy numbers by default since torch 2.6. Now they are read in this one place, by
-    functions of our own: NumPy's types and arrays would let a pickle read memory. An error names the files.
+    Symptom: `allennlp train --recover` raises `UnpicklingError: Weights only load failed`. Cause:
+    `torch.load` refuses NumPy numbers by default since torch 2.6. Now they are read in this one
+    place, by functions of our own: NumPy's types and arrays would let a pickle read memory. An
+    error names the files.
     """
 
     @replaces(checkpointer.Checkpointer, "load_checkpoint")
@@ -119,13 +124,15 @@ def silence_warnings_of_amp(gradient_descent_trainer: Module) -> None:
 
 
 @after_import(
-    "allennlp.training.gradient_descent_trainer", "allennlp.training.util", "allennlp.nn.parallel.ddp_accelerator"
+    "allennlp.training.gradient_descent_trainer",
+    "allennlp.training.util",
+    "allennlp.nn.parallel.ddp_accelerator",
 )
 def clip_sparse_gradients(module: Module) -> None:
     """
-    Symptom: a training with `sparse: true` and `grad_norm` raises `Could not run 'aten::linalg_vector_norm'
-    with arguments from the 'SparseCPU' backend`.
-    Cause: `clip_grad_norm_` of torch (seen with 2.13) computes no norm of a sparse gradient.
+    Symptom: a training with `sparse: true` and `grad_norm` raises
+    `Could not run 'aten::linalg_vector_norm' with arguments from the 'SparseCPU' backend`. Cause:
+    `clip_grad_norm_` of torch (seen with 2.13) computes no norm of a sparse gradient.
     """
 
     @replaces(module, "clip_grad_norm_")
@@ -143,9 +150,9 @@ def clip_sparse_gradients(module: Module) -> None:
 def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
     """
     Symptom: reading from a `TensorCache`, the `feature_cache_dir` of readers of images, raises
-    `UnpicklingError: Unsupported operand 149`.
-    Cause: it writes pickle's newest protocol, but since torch 2.6 `torch.load` reads only protocol 2. Caches
-    that were written without this fix must be deleted.
+    `UnpicklingError: Unsupported operand 149`. Cause: it writes pickle's newest protocol, but since
+    torch 2.6 `torch.load` reads only protocol 2. Caches that were written without this fix must be
+    deleted.
     """
     pickle = SimpleNamespace(dumps=file_utils.pickle.dumps, HIGHEST_PROTOCOL=2)
     replace(file_utils, "pickle", pickle)
@@ -154,8 +161,9 @@ def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
 @around_import("allennlp.common.file_utils", "allennlp.common.plugins")
 def import_without_a_home(module: str) -> Iterator[None]:
     """
-    Symptom: `import allennlp` raises `Could not determine home directory` in a container that runs as any user.
-    Cause: without HOME and an entry in /etc/passwd, a user has no home folder, where AllenNLP has its cache.
+    Symptom: `import allennlp` raises `Could not determine home directory` in a container that runs
+    as any user. Cause: without HOME and an entry in /etc/passwd, a user has no home folder, where
+    AllenNLP has its cache.
     """
     try:
         Path.home()
@@ -170,9 +178,10 @@ def import_without_a_home(module: str) -> Iterator[None]:
 @after_import("allennlp.common.file_utils")
 def open_local_files_without_a_cache(file_utils: Module) -> None:
     """
-    Symptom: with a home folder that is read-only or missing, `allennlp predict` and other commands that only read
-    local files end with `No such file or directory: '/nonexistent/.allennlp'`.
-    Cause: cached-path creates its cache before it looks at the path. What does need the cache names the variable.
+    Symptom: with a home folder that is read-only or missing, `allennlp predict` and other commands
+    that only read local files end with `No such file or directory: '/nonexistent/.allennlp'`.
+    Cause: cached-path creates its cache before it looks at the path. What does need the cache names
+    the variable.
     """
 
     @replaces(file_utils, "cached_path")
@@ -190,7 +199,9 @@ def open_local_files_without_a_cache(file_utils: Module) -> None:
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"{error.strerror}, for the cache of AllenNLP: set ALLENNLP_CACHE_ROOT to a folder"
+            message = (
+                f"{error.strerror}, for the cache of AllenNLP: set ALLENNLP_CACHE_ROOT to a folder"
+            )
             raise type(error)(error.errno, message, folder) from None
         return original(url_or_filename, cache_dir, extract_archive, force_extract)
 
@@ -198,8 +209,9 @@ def open_local_files_without_a_cache(file_utils: Module) -> None:
 @after_import("allennlp.data.vocabulary")
 def read_vocabularies_without_a_warning(vocabulary: Module) -> None:
     """
-    Symptom: a model in a folder that is read-only warns `Lacking permissions required to obtain lock`.
-    Cause: AllenNLP locks the folder of a vocabulary to read it, with a file in the folder. It may be missing.
+    Symptom: a model in a folder that is read-only warns
+    `Lacking permissions required to obtain lock`. Cause: AllenNLP locks the folder of a vocabulary
+    to read it, with a file in the folder. It may be missing.
     """
     warnings.filterwarnings("ignore", "Lacking permissions required to obtain lock", UserWarning)
 
@@ -207,9 +219,9 @@ def read_vocabularies_without_a_warning(vocabulary: Module) -> None:
 @after_import("allennlp.common.util")
 def name_missing_spacy_models(util: Module) -> None:
     """
-    Symptom: without a network, `SpacyTokenizer()` and other uses of a spaCy model that is not installed end with
-    errors of connections, or silently with exit code 1.
-    Cause: AllenNLP downloads the model, and spaCy's command for it ends the process if it cannot.
+    Symptom: without a network, `SpacyTokenizer()` and other uses of a spaCy model that is not
+    installed end with errors of connections, or silently with exit code 1. Cause: AllenNLP
+    downloads the model, and spaCy's command for it ends the process if it cannot.
     """
 
     @replaces(util, "spacy_download")
@@ -226,9 +238,10 @@ def name_missing_spacy_models(util: Module) -> None:
 @after_import("overrides")
 def override_other_signatures(overrides: Module) -> None:
     """
-    Symptom: projects for AllenNLP 1 and 2 raise `TypeError: text_to_instance: `inputs` must be present`.
-    Cause: AllenNLP required overrides 3.1.0, which compared no signatures, but fails for some classes with Python 3.11
-    and later. The newest compares them, and AllenNLP's own subclasses differ. Now it does on request.
+    Symptom: projects for AllenNLP 1 and 2 raise
+    `TypeError: text_to_instance: `inputs` must be present`. Cause: AllenNLP required overrides
+    3.1.0, which compared no signatures, but fails for some classes with Python 3.11 and later. The
+    newest compares them, and AllenNLP's own subclasses differ. Now it does on request.
     """
     _compare_no_signatures(overrides)
 
@@ -239,7 +252,8 @@ def _compare_no_signatures(overrides: Any) -> None:
         defaults["check_signature"] = False
 
 
-# A project may import it before torch. The default also changes for names that are imported already.
+# A project may import it before torch. The default also changes for names that are imported
+# already.
 if "overrides" in sys.modules and "override_other_signatures" not in WITHOUT:
     _compare_no_signatures(sys.modules["overrides"])
 
@@ -247,14 +261,16 @@ if "overrides" in sys.modules and "override_other_signatures" not in WITHOUT:
 @after_import("allennlp.training.trainer")
 def find_trainer_in_its_old_module(trainer: Module) -> None:
     """
-    Symptom: a project for AllenNLP 2.0 raises `cannot import name 'GradientDescentTrainer' from
-    'allennlp.training.trainer'`.
-    Cause: a later release moved the class to a new module, which imports this one.
+    Symptom: a project for AllenNLP 2.0 raises
+    `cannot import name 'GradientDescentTrainer' from 'allennlp.training.trainer'`. Cause: a later
+    release moved the class to a new module, which imports this one.
     """
 
     def __getattr__(name: str) -> Any:
         if name == "GradientDescentTrainer":
-            return importlib.import_module("allennlp.training.gradient_descent_trainer").GradientDescentTrainer
+            return importlib.import_module(
+                "allennlp.training.gradient_descent_trainer"
+            ).GradientDescentTrainer
         raise AttributeError(f"module {trainer.__name__!r} has no attribute {name!r}")
 
     replace(trainer, "__getattr__", __getattr__)
@@ -263,16 +279,19 @@ def find_trainer_in_its_old_module(trainer: Module) -> None:
 @after_import("allennlp.data.dataset_readers.dataset_reader")
 def accept_lazy_readers(dataset_reader: Module) -> None:
     """
-    Symptom: a reader of a project for AllenNLP 1 raises `unexpected keyword argument 'lazy'`, or reads no instances.
-    Cause: AllenNLP 2 removed the first two arguments of `DatasetReader`, `lazy` and `cache_directory`, and renamed
-    `manual_multi_process_sharding`. Its data loaders have `max_instances_in_memory`.
+    Symptom: a reader of a project for AllenNLP 1 raises `unexpected keyword argument 'lazy'`, or
+    reads no instances. Cause: AllenNLP 2 removed the first two arguments of `DatasetReader`, `lazy`
+    and `cache_directory`, and renamed `manual_multi_process_sharding`. Its data loaders have
+    `max_instances_in_memory`.
     """
 
     @replaces(dataset_reader.DatasetReader, "__init__")
     def initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
         # What is first now is a number or None.
         is_old = isinstance(next(iter(args), None), bool)
-        current = {name: value for name, value in kwargs.items() if name not in ("lazy", "cache_directory")}
+        current = {
+            name: value for name, value in kwargs.items() if name not in ("lazy", "cache_directory")
+        }
         if "manual_multi_process_sharding" in current:
             current["manual_multiprocess_sharding"] = current.pop("manual_multi_process_sharding")
         original(self, *args[2 if is_old else 0 :], **current)
@@ -281,30 +300,39 @@ def accept_lazy_readers(dataset_reader: Module) -> None:
 @after_import("allennlp.common.util")
 def number_gpus(util: Module) -> None:
     """
-    Symptom: `cuda_device: 0` without a GPU raises torch's `Cannot access accelerator device`, not AllenNLP's error.
-    Cause: `torch.device(0)` is no longer a GPU of CUDA, but any accelerator, and must exist (seen with torch 2.13).
+    Symptom: `cuda_device: 0` without a GPU raises torch's `Cannot access accelerator device`, not
+    AllenNLP's error. Cause: `torch.device(0)` is no longer a GPU of CUDA, but any accelerator, and
+    must exist (seen with torch 2.13).
     """
 
     @replaces(util, "int_to_device")
     def int_to_device(original: Any, device: Any) -> Any:
         import torch
 
-        return torch.device("cuda", device) if isinstance(device, int) and device >= 0 else original(device)
+        return (
+            torch.device("cuda", device)
+            if isinstance(device, int) and device >= 0
+            else original(device)
+        )
 
 
 @after_import("allennlp_models.structured_prediction.dataset_readers.penn_tree_bank")
 def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
     """
-    Symptom: the reader `ptb_trees` of the constituency parser raises `Security Violation
-    [CorpusReader.__init__]: Unauthorized path`, or `NLTK will not read`.
-    Cause: nltk (seen with 3.10) reads only files in the folders of `nltk.data.path` that no group may write.
+    Symptom: the reader `ptb_trees` of the constituency parser raises
+    `Security Violation [CorpusReader.__init__]: Unauthorized path`, or `NLTK will not read`. Cause:
+    nltk (seen with 3.10) reads only files in the folders of `nltk.data.path` that no group may
+    write.
     """
 
     @replaces(penn_tree_bank, "BracketParseCorpusReader")
     def reader(original: Any, root: str, fileids: list[str]) -> SimpleNamespace:
         import nltk
 
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(nltk.data, "path", [folder]):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.object(nltk.data, "path", [folder]),
+        ):
             for name in fileids:
                 shutil.copyfile(Path(root, name), Path(folder, name))
                 Path(folder, name).chmod(0o600)
@@ -318,13 +346,17 @@ def read_trees_from_any_folder(penn_tree_bank: Module) -> None:
 )
 def pickle_character_encoders(module: Module) -> None:
     """
-    Symptom: pickling a model with characters, for joblib or a spawned process, raises `Can't pickle local
-    object 'TokenCharactersEncoder.__init__.<locals>.<lambda>'`.
-    Cause: without dropout or layer normalisation, AllenNLP calls a lambda instead.
+    Symptom: pickling a model with characters, for joblib or a spawned process, raises
+    `Can't pickle local object 'TokenCharactersEncoder.__init__.<locals>.<lambda>'`. Cause: without
+    dropout or layer normalisation, AllenNLP calls a lambda instead.
     """
     import torch
 
-    name = "TokenCharactersEncoder" if hasattr(module, "TokenCharactersEncoder") else "CnnHighwayEncoder"
+    name = (
+        "TokenCharactersEncoder"
+        if hasattr(module, "TokenCharactersEncoder")
+        else "CnnHighwayEncoder"
+    )
 
     @replaces(getattr(module, name), "__init__")
     def initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:

@@ -14,17 +14,18 @@ __all__ = ["SHARED_WEIGHTS"]
 
 SHARED_WEIGHTS: list[str] = []
 """
-Names of files in the folder of a run, with weights that all epochs share and that the files of the epochs leave out. A
-checkpointer that writes such a file adds its name.
+Names of files in the folder of a run, with weights that all epochs share and that the files of the
+epochs leave out. A checkpointer that writes such a file adds its name.
 """
 
 
 @after_import("allennlp.training.gradient_descent_trainer")
 def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: after a kill while `best.th` is written, `--recover` ends with an archive that cannot be opened. After
-    a kill just before, it has the weights of an earlier epoch, or `best.th` does not exist.
-    Cause: `_save_model_state` writes in place, and after the checkpoint with the score of these weights.
+    Symptom: after a kill while `best.th` is written, `--recover` ends with an archive that cannot
+    be opened. After a kill just before, it has the weights of an earlier epoch, or `best.th` does
+    not exist. Cause: `_save_model_state` writes in place, and after the checkpoint with the score
+    of these weights.
     """
 
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_save_model_state")
@@ -38,7 +39,9 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
         if (average := self._moving_average) is not None:
             # The checkpoint has replaced the parameters of the model by copies.
             named = self.model.named_parameters()
-            average._parameters = [(name, value) for name, value in named if name in average._shadows]
+            average._parameters = [
+                (name, value) for name, value in named if name in average._shadows
+            ]
         tracker, epochs = self._metric_tracker, self._start_after_epochs_completed
         # Without validation data, `best_epoch` is None and the best weights are the last ones.
         is_best = tracker.is_best_so_far() and tracker.best_epoch in (None, epochs - 1)
@@ -59,10 +62,11 @@ def _save_best_weights(trainer: Any) -> None:
 @after_import("allennlp.commands.train")
 def lock_runs(train: Module) -> None:
     """
-    Symptom: two `allennlp train --recover` in one folder write the same files, and `--force` removes the folder of
-    a running training. Temporary files of killed trainings, as large as the weights, are never removed. After an error
-    in the data, the same command recommends `--recover`, although no checkpoint exists.
-    Cause: nothing locks the folder of a run, or looks for its checkpoints.
+    Symptom: two `allennlp train --recover` in one folder write the same files, and `--force`
+    removes the folder of a running training. Temporary files of killed trainings, as large as the
+    weights, are never removed. After an error in the data, the same command recommends `--recover`,
+    although no checkpoint exists. Cause: nothing locks the folder of a run, or looks for its
+    checkpoints.
     """
 
     @replaces(train, "train_model")
@@ -92,7 +96,11 @@ def _refuse_existing(folder: Path) -> None:
     from allennlp.common.checks import ConfigurationError
 
     has_checkpoint = any(folder.glob("model_state_*.th"))
-    found = "a checkpoint: --recover continues from it" if has_checkpoint else "files but no checkpoint to recover"
+    found = (
+        "a checkpoint: --recover continues from it"
+        if has_checkpoint
+        else "files but no checkpoint to recover"
+    )
     raise ConfigurationError(
         f"expected an empty folder, got {found}; --force removes the folder and starts again: {folder}"
     )
@@ -101,9 +109,9 @@ def _refuse_existing(folder: Path) -> None:
 @after_import("allennlp.nn.util")
 def read_epochs(util: Module) -> None:
     """
-    Symptom: `Missing keys` for the weights of an epoch, or for a mean of several, if a checkpointer writes those that
-    do not change only once; `No such file or directory: best.th` for a run without a finished epoch.
-    Cause: `read_state_dict` reads one file.
+    Symptom: `Missing keys` for the weights of an epoch, or for a mean of several, if a checkpointer
+    writes those that do not change only once; `No such file or directory: best.th` for a run
+    without a finished epoch. Cause: `read_state_dict` reads one file.
     """
 
     @replaces(util, "read_state_dict")
@@ -111,7 +119,11 @@ def read_epochs(util: Module) -> None:
         file = Path(path)
         if not file.exists() and file.parent.is_dir():
             epochs = sorted(each.name for each in file.parent.glob("model_state_*.th"))
-            hint = f"or use --weights-file with one of {', '.join(epochs)}" if epochs else "no epoch has ended"
+            hint = (
+                f"or use --weights-file with one of {', '.join(epochs)}"
+                if epochs
+                else "no epoch has ended"
+            )
             raise FileNotFoundError(
                 f"expected the weights of a finished training: {file} (continue with --recover; {hint})"
             )
@@ -131,8 +143,8 @@ def _shared_weights(folder: Path) -> list[Path]:
 @after_import("allennlp.data.vocabulary")
 def name_damaged_vocabularies(vocabulary: Module) -> None:
     """
-    Symptom: a damaged file in the vocabulary of an archive raises `OOV token not found!`, without its name.
-    Cause: `set_from_file` does not name the file.
+    Symptom: a damaged file in the vocabulary of an archive raises `OOV token not found!`, without
+    its name. Cause: `set_from_file` does not name the file.
     """
 
     @replaces(vocabulary.Vocabulary, "set_from_file")
@@ -148,9 +160,9 @@ def name_damaged_vocabularies(vocabulary: Module) -> None:
 @after_import("allennlp.models.archival")
 def write_archives_whole(archival: Module) -> None:
     """
-    Symptom: a training that is killed at its end leaves a truncated archive. An archive of an epoch lacks the weights
-    that a checkpointer writes only once.
-    Cause: `archive_model` writes in place, and only one file of weights.
+    Symptom: a training that is killed at its end leaves a truncated archive. An archive of an epoch
+    lacks the weights that a checkpointer writes only once. Cause: `archive_model` writes in place,
+    and only one file of weights.
     """
 
     @replaces(archival, "archive_model")
@@ -178,24 +190,29 @@ def write_archives_whole(archival: Module) -> None:
 @after_import("allennlp.training.gradient_descent_trainer")
 def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: after a kill when the patience has run out, `--recover` trains more epochs, and the score may differ.
-    Cause: the trainer checks whether to stop only after a further epoch.
+    Symptom: after a kill when the patience has run out, `--recover` trains more epochs, and the
+    score may differ. Cause: the trainer checks whether to stop only after a further epoch.
     """
 
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
     def restore(original: Any, self: Any) -> None:
         original(self)
         is_end_of_epoch = self._start_after_batches_in_epoch_completed == 0
-        if self._start_after_epochs_completed and is_end_of_epoch and self._metric_tracker.should_stop_early():
+        if (
+            self._start_after_epochs_completed
+            and is_end_of_epoch
+            and self._metric_tracker.should_stop_early()
+        ):
             self._num_epochs = self._start_after_epochs_completed
 
 
 @after_import("allennlp.data.data_loaders.multiprocess_data_loader")
 def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     """
-    Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises `RuntimeError: A SemLock
-    created in a fork context is being shared with a process in a spawn context`.
-    Cause: the lock of the progress bar comes from the default context, which Python checks since 3.11.
+    Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises
+    `RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context`.
+    Cause: the lock of the progress bar comes from the default context, which Python checks since
+    3.11.
     """
     for name in ("_start_instance_workers", "_start_batch_workers"):
 

@@ -25,7 +25,13 @@ def deferred(monkeypatch):
 
 class TestDeferImports:
     def test_a_start_imports_none_of_the_heavy_modules(self, start):
-        heavy = {"scipy.optimize", "scipy.stats", "sklearn", "torch._dynamo", "torch.distributed.tensor"}
+        heavy = {
+            "scipy.optimize",
+            "scipy.stats",
+            "sklearn",
+            "torch._dynamo",
+            "torch.distributed.tensor",
+        }
         assert not heavy & set(start["modules"])
 
     def test_the_module_is_imported_at_the_first_use(self, deferred, monkeypatch):
@@ -35,7 +41,9 @@ class TestDeferImports:
         assert convert(1.0, 0.0, 0.0) == (0.0, 1.0, 1.0)
         assert "colorsys" in sys.modules
 
-    def test_a_deferred_name_can_be_called_indexed_read_checked_against_and_derived_from(self, deferred):
+    def test_a_deferred_name_can_be_called_indexed_read_checked_against_and_derived_from(
+        self, deferred
+    ):
         Decimal, getcontext = deferred("decimal", "Decimal", "getcontext")
         assert Decimal("1.5") == decimal.Decimal("1.5")
         assert Decimal.from_float(0.5) == decimal.Decimal("0.5")
@@ -57,6 +65,8 @@ class TestModulesWithDeferredImports:
         assert metric.get_metric() == pytest.approx(0.75)
 
     def test_the_distance_of_distributions(self):
-        metric = Independence(num_classes=2, num_protected_variable_labels=2, dist_metric="wasserstein")
+        metric = Independence(
+            num_classes=2, num_protected_variable_labels=2, dist_metric="wasserstein"
+        )
         metric(torch.tensor([0, 0, 1, 1]), torch.tensor([0, 0, 1, 1]))
         assert metric.get_metric()[0] == pytest.approx(0.5)

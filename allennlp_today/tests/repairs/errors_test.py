@@ -44,7 +44,9 @@ def end_of(monkeypatch, logging_as_before):
 
 
 class TestEndInOneLine:
-    @pytest.mark.parametrize("error", [ConfigurationError("bad\n   key"), FileNotFoundError(2, "missing", "x.txt")])
+    @pytest.mark.parametrize(
+        "error", [ConfigurationError("bad\n   key"), FileNotFoundError(2, "missing", "x.txt")]
+    )
     def test_a_user_error_is_one_line(self, end_of, error):
         """Python prints a string code on stderr and exits with status 1."""
         line = end_of(error)
@@ -55,10 +57,18 @@ class TestEndInOneLine:
         ("error", "hint"),
         [
             (KeyError("'B-X' not found in vocab namespace 'labels'"), "different words or labels"),
-            (IndexError("index 18 is out of bounds for dimension 1 with size 17"), "different words or labels"),
-            (ConfigurationError("Incompatible sizes found for parameter w"), "different words or labels"),
             (
-                ConfigurationError("Training configuration does not match the configuration we're recovering from."),
+                IndexError("index 18 is out of bounds for dimension 1 with size 17"),
+                "different words or labels",
+            ),
+            (
+                ConfigurationError("Incompatible sizes found for parameter w"),
+                "different words or labels",
+            ),
+            (
+                ConfigurationError(
+                    "Training configuration does not match the configuration we're recovering from."
+                ),
                 "config.json",
             ),
             (
@@ -66,8 +76,14 @@ class TestEndInOneLine:
                 "frozen",
             ),
             (ConfigurationError('key "data_loader" is required'), "AllenNLP 0.x"),
-            (ImportError("cannot import name 'WordTokenizer' from 'allennlp.data.tokenizers'"), "different version"),
-            (AssertionError('No super class method found for "_instances_from_cache_file"'), "different version"),
+            (
+                ImportError("cannot import name 'WordTokenizer' from 'allennlp.data.tokenizers'"),
+                "different version",
+            ),
+            (
+                AssertionError('No super class method found for "_instances_from_cache_file"'),
+                "different version",
+            ),
             (AssertionError("Torch not compiled with CUDA enabled"), "trainer.cuda_device"),
             (
                 NotImplementedError("Our heuristic for guessing the right token ids failed."),
@@ -78,7 +94,9 @@ class TestEndInOneLine:
     def test_a_message_that_says_too_little_has_a_hint(self, end_of, error, hint):
         assert hint in end_of(error)
 
-    @pytest.mark.parametrize("message", ["index out of range in self", "Target 121 is out of bounds."])
+    @pytest.mark.parametrize(
+        "message", ["index out of range in self", "Target 121 is out of bounds."]
+    )
     def test_unknown_labels_have_a_hint_if_the_vocabulary_is_extended(self, end_of, message):
         error = IndexError(message)
         assert "new labels" in end_of(error, "--extend-vocab") and end_of(error) is error
@@ -110,7 +128,10 @@ class TestEndInOneLine:
         (tmp_path / "config.json").write_text(json.dumps(config))
         command = ["train", tmp_path / "config.json", "-s", tmp_path / "run"]
         process = subprocess.run(
-            [Path(sys.executable).parent / "allennlp", *command], capture_output=True, text=True, env=dict(os.environ)
+            [Path(sys.executable).parent / "allennlp", *command],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ),
         )
         last = process.stderr.strip().splitlines()[-1]
         assert process.returncode == 1 and last.startswith("allennlp train: error: ")
@@ -134,7 +155,9 @@ class TestWarnOfMistypedOverrides:
         """One key is in the config; the other is not, but AllenNLP accepts it."""
         changed = with_overrides(CONFIG, {"trainer.num_epochs": 1, "trainer.patience": 2})
         assert changed["trainer"] == {"num_epochs": 1, "optimizer": "sgd", "patience": 2}
-        assert caplog.get_records("call") == [] or logging.WARNING not in {r.levelno for r in caplog.records}
+        assert caplog.get_records("call") == [] or logging.WARNING not in {
+            r.levelno for r in caplog.records
+        }
 
 
 class TestReadPredictorInputLikeData:

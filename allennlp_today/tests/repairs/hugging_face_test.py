@@ -57,9 +57,17 @@ class TestAcceptCurrentTokenizers:
 
 class TestInitializeLoadedWeightsAgain:
     def test_only_the_last_layer_has_new_weights(self, tmp_path):
-        sizes = dict(vocab_size=9, hidden_size=8, intermediate_size=8, num_hidden_layers=2, num_attention_heads=2)
+        sizes = dict(
+            vocab_size=9,
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+        )
         transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(tmp_path)
-        loaded, again = (cached_transformers.get(str(tmp_path), True, reinit_modules=n) for n in (None, 1))
+        loaded, again = (
+            cached_transformers.get(str(tmp_path), True, reinit_modules=n) for n in (None, 1)
+        )
         first, last = (
             torch.equal(one.output.dense.weight, other.output.dense.weight)
             for one, other in zip(loaded.encoder.layer, again.encoder.layer, strict=True)
@@ -72,7 +80,9 @@ class TestMaskSingleWordpieces:
         collator = LanguageModelingDataCollator(tiny_bert, mlm_probability=0.5, filed_name="text")
         torch.manual_seed(0)
         ids = torch.tensor([[2, 5, 6, 7, 6, 5, 7, 3]])
-        tokens = collator.process_tokens({"text": {"tokens": {"token_ids": ids.clone()}}})["text"]["tokens"]
+        tokens = collator.process_tokens({"text": {"tokens": {"token_ids": ids.clone()}}})["text"][
+            "tokens"
+        ]
         asked = tokens["labels"] != -100
         assert 0 < asked.sum() < 6
         assert torch.equal(tokens["labels"][asked], ids[asked])
@@ -83,8 +93,16 @@ class TestAcceptCurrentDecoderCaches:
     def test_bart_decodes_as_without_a_cache(self, tmp_path, tiny_bert):
         import_plugins()
         torch.manual_seed(0)
-        sizes = dict(d_model=8, encoder_ffn_dim=8, decoder_ffn_dim=8, max_position_embeddings=32, vocab_size=9)
-        layers = dict(encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2)
+        sizes = dict(
+            d_model=8,
+            encoder_ffn_dim=8,
+            decoder_ffn_dim=8,
+            max_position_embeddings=32,
+            vocab_size=9,
+        )
+        layers = dict(
+            encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2
+        )
         special = dict(pad_token_id=0, bos_token_id=2, eos_token_id=3, decoder_start_token_id=3)
         config = transformers.BartConfig(**sizes, **layers, **special, init_std=1.0)
         transformers.BartForConditionalGeneration(config).save_pretrained(tmp_path / "bart")
@@ -96,7 +114,9 @@ class TestAcceptCurrentDecoderCaches:
         with torch.no_grad():
             for step in range(3):
                 found, state = bart.take_step(words[:, step], state, step)
-            logits = bart.bart(source, attention_mask=source != 0, decoder_input_ids=words).logits[:, -1]
+            logits = bart.bart(source, attention_mask=source != 0, decoder_input_ids=words).logits[
+                :, -1
+            ]
         torch.testing.assert_close(found, torch.log_softmax(logits, -1))
 
 
@@ -123,13 +143,17 @@ class TestRestoreTransformersAdamw:
             np.testing.assert_allclose(weight.detach().numpy(), expected, rtol=1e-12)
 
 
-@pytest.mark.skipif(hasattr(huggingface_hub, "Repository"), reason="this huggingface_hub has its own Repository")
+@pytest.mark.skipif(
+    hasattr(huggingface_hub, "Repository"), reason="this huggingface_hub has its own Repository"
+)
 class TestPushWithCurrentHub:
     def test_the_files_of_a_run_and_a_card_are_uploaded(self, tmp_path, monkeypatch):
         uploads = []
 
         def upload(folder_path, **options):
-            uploads.append({**options, "files": sorted(path.name for path in folder_path.rglob("*"))})
+            uploads.append(
+                {**options, "files": sorted(path.name for path in folder_path.rglob("*"))}
+            )
 
         push_to_hf = importlib.import_module("allennlp.common.push_to_hf")
         url = huggingface_hub.RepoUrl("https://huggingface.co/us/tagger")
@@ -139,7 +163,15 @@ class TestPushWithCurrentHub:
         for name in ("config.json", "best.th", "training_state_e0_b0.th"):
             (tmp_path / "run" / name).parent.mkdir(exist_ok=True)
             (tmp_path / "run" / name).touch()
-        options = {"local_repo_path": tmp_path / "hub", "commit_message": "First", "use_auth_token": "secret"}
-        assert push_to_hf.push_to_hf("tagger", tmp_path / "run", organization="us", **options) == url
+        options = {
+            "local_repo_path": tmp_path / "hub",
+            "commit_message": "First",
+            "use_auth_token": "secret",
+        }
+        assert (
+            push_to_hf.push_to_hf("tagger", tmp_path / "run", organization="us", **options) == url
+        )
         files = ["README.md", "config.json", "weights.th"]
-        assert uploads == [{"repo_id": "us/tagger", "token": "secret", "commit_message": "First", "files": files}]
+        assert uploads == [
+            {"repo_id": "us/tagger", "token": "secret", "commit_message": "First", "files": files}
+        ]

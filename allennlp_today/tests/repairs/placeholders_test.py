@@ -66,9 +66,13 @@ class TestReplaceMissingPackages:
 
 
 class TestReplacePkgResources:
-    def test_a_module_finds_its_files_unless_the_fix_is_switched_off(self, run_python, tmp_path, monkeypatch):
+    def test_a_module_finds_its_files_unless_the_fix_is_switched_off(
+        self, run_python, tmp_path, monkeypatch
+    ):
         (tmp_path / "rouge").mkdir()
-        code = "import pkg_resources\nprint(pkg_resources.resource_filename(__name__, 'words.txt'))\n"
+        code = (
+            "import pkg_resources\nprint(pkg_resources.resource_filename(__name__, 'words.txt'))\n"
+        )
         (tmp_path / "rouge" / "__init__.py").write_text("from rouge import rouge")
         (tmp_path / "rouge" / "rouge.py").write_text(code)
         code = ROUGE.format(folder=str(tmp_path))

@@ -14,7 +14,11 @@ class TestFindPluginsByEntryPoints:
     def test_all_models_are_registered_when_a_program_opens_an_archive(self, start):
         (folder,) = importlib.util.find_spec("allennlp_models").submodule_search_locations
         sources = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("*.py")]
-        expected = {name for source in sources for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)}
+        expected = {
+            name
+            for source in sources
+            for name in re.findall(r'@Model\.register\(\s*"([^"]+)"', source)
+        }
         assert {"crf_tagger", "srl"} <= expected <= set(start["models"])
 
     def test_a_plugin_is_found_in_any_folder(self, start):

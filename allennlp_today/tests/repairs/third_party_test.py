@@ -20,7 +20,15 @@ from allennlp.training.util import rescale_gradients
 class TestAcceptVerboseReduceOnPlateau:
     def test_it_is_built_from_a_config_and_reduces(self):
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-        params = Params({"type": "reduce_on_plateau", "factor": 0.1, "patience": 0, "mode": "max", "min_lr": 0.05})
+        params = Params(
+            {
+                "type": "reduce_on_plateau",
+                "factor": 0.1,
+                "patience": 0,
+                "mode": "max",
+                "min_lr": 0.05,
+            }
+        )
         scheduler = LearningRateScheduler.from_params(params, optimizer=optimizer)
         rates = []
         for metric in (0.5, 0.4, 0.3):
@@ -44,9 +52,13 @@ class TestAcceptNumbersInCheckpoints:
     def test_numpy_numbers_are_loaded(self, load):
         numbers = [np.float64(0.1), np.float32(-2.5), np.int64(-3), np.uint8(200), np.bool_(True)]
         loaded = load({"numbers": numbers})["numbers"]
-        assert loaded == numbers and [type(number) for number in loaded] == [type(number) for number in numbers]
+        assert loaded == numbers and [type(number) for number in loaded] == [
+            type(number) for number in numbers
+        ]
 
-    @pytest.mark.parametrize("value", [np.array([1, 2]), np.datetime64("2026-01-01"), np.str_("a"), Params({})])
+    @pytest.mark.parametrize(
+        "value", [np.array([1, 2]), np.datetime64("2026-01-01"), np.str_("a"), Params({})]
+    )
     def test_other_objects_are_not(self, load, value):
         """NumPy's arrays and types would let a file read memory."""
         with pytest.raises(ConfigurationError, match=r"training_state_e0_b0\.th") as error:
@@ -65,12 +77,16 @@ class TestClipSparseGradients:
         """The first id occurs twice, so its gradient has two entries."""
         gradients = []
         for sparse in (True, False):
-            embedding = torch.nn.Embedding.from_pretrained(torch.ones(5, 3), freeze=False, sparse=sparse)
+            embedding = torch.nn.Embedding.from_pretrained(
+                torch.ones(5, 3), freeze=False, sparse=sparse
+            )
             other = torch.nn.Parameter(torch.ones(2))
             (embedding(torch.tensor([4, 4, 1])).pow(2).sum() + other.sum()).backward()
             model = torch.nn.Module()
             model.embedding, model.other = embedding, other
-            gradients.append([rescale_gradients(model, 1.5), embedding.weight.grad.to_dense(), other.grad])
+            gradients.append(
+                [rescale_gradients(model, 1.5), embedding.weight.grad.to_dense(), other.grad]
+            )
         for ours, expected in zip(*gradients, strict=True):
             torch.testing.assert_close(ours, expected)
 
@@ -86,7 +102,11 @@ class TestWriteTensorCachesThatCanBeRead:
 
 class TestNumberGpus:
     def test_a_number_is_a_gpu_whether_or_not_there_is_one(self):
-        assert [str(int_to_device(device)) for device in (1, -1, torch.device("cpu"))] == ["cuda:1", "cpu", "cpu"]
+        assert [str(int_to_device(device)) for device in (1, -1, torch.device("cpu"))] == [
+            "cuda:1",
+            "cpu",
+            "cpu",
+        ]
 
 
 class TestReadTreesFromAnyFolder:
@@ -120,7 +140,9 @@ class TestOpenLocalFilesWithoutACache:
 class TestNameMissingSpacyModels:
     def test_the_command_that_installs_it_is_named(self, monkeypatch):
         # `spacy.cli.download` is a function, and hides its module.
-        monkeypatch.setattr(sys.modules["spacy.cli.download"], "get_compatibility", lambda: sys.exit(1))
+        monkeypatch.setattr(
+            sys.modules["spacy.cli.download"], "get_compatibility", lambda: sys.exit(1)
+        )
         with pytest.raises(OSError, match="python -m spacy download xx_none_sm"):
             util.get_spacy_model("xx_none_sm")
 

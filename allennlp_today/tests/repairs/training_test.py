@@ -92,7 +92,9 @@ class TestBestWeights:
             (2, {"rate": -0.25}),
         ],
     )
-    def test_after_a_kill_before_they_are_written_they_have_the_score(self, tmp_path, n_epochs, options, checkpointer):
+    def test_after_a_kill_before_they_are_written_they_have_the_score(
+        self, tmp_path, n_epochs, options, checkpointer
+    ):
         file, earlier = tmp_path / "best.th", torch.full((1,), -1.0)
         options = {"rate": 0.25, "checkpointer": checkpointer, **options}
         whole = trainer(tmp_path, n_epochs, **options).train()
@@ -155,7 +157,10 @@ class TestReadEpochs:
         assert set(torch.load(run / "weights.th")) == {"frozen", "trained"}
 
     def test_a_run_without_a_finished_epoch_says_what_to_do(self, run):
-        with pytest.raises(FileNotFoundError, match=r"best\.th \(continue with --recover; or .*model_state_e1_b0\.th"):
+        with pytest.raises(
+            FileNotFoundError,
+            match=r"best\.th \(continue with --recover; or .*model_state_e1_b0\.th",
+        ):
             read_state_dict(run / "best.th")
 
 
@@ -174,7 +179,9 @@ class TestWriteWhole:
         before = (tmp_path / "best.th").read_bytes()
         for file in tmp_path.glob("*_state_*"):
             file.unlink()
-        monkeypatch.setattr(torch, "save", lambda state, file: (Path(file).write_bytes(b"half"), kill(file)))
+        monkeypatch.setattr(
+            torch, "save", lambda state, file: (Path(file).write_bytes(b"half"), kill(file))
+        )
         with pytest.raises(Killed, match="best"):
             trainer(tmp_path, 1).train()
         assert (tmp_path / "best.th").read_bytes() == before

@@ -1,13 +1,13 @@
 """
-Runs the tests of AllenNLP and allennlp-models 2.10.1 against the installed packages, and compares the failures with
-`allennlp_suite.txt`, which gives a reason for each. It takes about an hour on two cores, and continues where it was
-stopped.
+Runs the tests of AllenNLP and allennlp-models 2.10.1 against the installed packages, and compares
+the failures with `allennlp_suite.txt`, which gives a reason for each. It takes about an hour on two
+cores, and continues where it was stopped.
 
     python allennlp_today/tests/suites/allennlp_suite.py FOLDER
 
-FOLDER has the sources of both at v2.10.1, with the names `allennlp` and `allennlp-models`. Nothing is downloaded: the
-transformers that the tests download are replaced by stand-ins. The tests also need the packages in
-`allennlp_suite_requirements.txt`, and spaCy's en_core_web_sm.
+FOLDER has the sources of both at v2.10.1, with the names `allennlp` and `allennlp-models`. Nothing
+is downloaded: the transformers that the tests download are replaced by stand-ins. The tests also
+need the packages in `allennlp_suite_requirements.txt`, and spaCy's en_core_web_sm.
 """
 
 import argparse
@@ -30,7 +30,8 @@ HERE = Path(__file__).resolve().parent
 SOURCES = {"allennlp": "allennlp", "models": "allennlp-models"}
 FILES_PER_CHUNK = 15
 SECONDS_PER_TEST = 300
-# Files and tests that are not run: the first download large models, and the last takes 40 seconds in each of 30 forms.
+# Files and tests that are not run: the first download large models, and the last takes 40 seconds
+# in each of 30 forms.
 NOT_RUN = ("tests/training_config_test.py", "tests/pretrained_test.py")
 ONE_OF_MANY = "test_train_model_distributed_with_gradient_accumulation"
 COLUMNS = {
@@ -46,10 +47,16 @@ COLUMNS = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", default="*", help="run the chunks with names like this: 'allennlp-*', '*-coref-0'")
-    parser.add_argument("--again", action="store_true", help="run again the chunks with unexpected failures")
+    parser.add_argument(
+        "--only", default="*", help="run the chunks with names like this: 'allennlp-*', '*-coref-0'"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="run again the chunks with unexpected failures"
+    )
     arguments = parser.parse_args()
     work = arguments.folder.resolve() / "work"
     prepare(arguments.folder, work)
@@ -60,14 +67,21 @@ def main() -> int:
             if not fnmatch.fnmatch(log.stem, arguments.only):
                 continue
             rows = results_of(log) if log.exists() else []
-            if not log.exists() or (arguments.again and any(kind(row, expected) == "unexpected" for row in rows)):
+            if not log.exists() or (
+                arguments.again and any(kind(row, expected) == "unexpected" for row in rows)
+            ):
                 run(work, name, files, log)
     logs = {name: sorted((work / "results").glob(f"{name}-*.jsonl")) for name in SOURCES}
-    return report({name: [row for log in logs[name] for row in results_of(log)] for name in SOURCES}, expected)
+    return report(
+        {name: [row for log in logs[name] for row in results_of(log)] for name in SOURCES}, expected
+    )
 
 
 def prepare(folder: Path, work: Path) -> None:
-    """Copies the sources without the packages, so the tests import the installed ones, and writes the stand-ins."""
+    """
+    Copies the sources without the packages, so the tests import the installed ones, and writes the
+    stand-ins.
+    """
     for name, source in SOURCES.items():
         if not (work / name).exists():
             shutil.copytree(folder / source, work / f"{name}.part", dirs_exist_ok=True)
@@ -88,12 +102,17 @@ def prepare(folder: Path, work: Path) -> None:
 
 
 def chunks(source: Path) -> Iterator[tuple[str, list[str]]]:
-    """The files of tests that run in one process: those of a folder, if they are few. With a name for each chunk."""
+    """
+    The files of tests that run in one process: those of a folder, if they are few. With a name for
+    each chunk.
+    """
     folders: dict[str, list[str]] = {}
     for path in sorted(source.glob("tests/**/*_test.py")):
         file = path.relative_to(source)
         if str(file) not in NOT_RUN:
-            folders.setdefault(file.parts[1] if len(file.parts) > 2 else "top", []).append(str(file))
+            folders.setdefault(file.parts[1] if len(file.parts) > 2 else "top", []).append(
+                str(file)
+            )
     for folder, files in folders.items():
         for i in range(0, len(files), FILES_PER_CHUNK):
             yield f"{folder}-{i // FILES_PER_CHUNK}", files[i : i + FILES_PER_CHUNK]
@@ -119,7 +138,16 @@ def run(work: Path, name: str, files: list[str], log: Path, path: tuple[Path, ..
         "TOKENIZERS_PARALLELISM": "false",
         "WANDB_MODE": "offline",
     }
-    options = ["-p", "allennlp_suite", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
+    options = [
+        "-p",
+        "allennlp_suite",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:hypothesispytest",
+    ]
     options += ["-q", "--tb=no", "--continue-on-collection-errors", f"--timeout={SECONDS_PER_TEST}"]
     with log.with_suffix(".txt").open("w") as output:
         # A process that ends without a word is found, because its tests are missing.
@@ -166,11 +194,20 @@ if "ALLENNLP_SUITE_LOG" in os.environ:
 # Last, when those that a project's options leave out are gone.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Keeps one form of the test that has many; writes the names first, so a test that ends the process is found."""
+    """
+    Keeps one form of the test that has many; writes the names first, so a test that ends the
+    process is found.
+    """
     first = [item for item in items if ONE_OF_MANY in item.nodeid][:1]
     items[:] = [item for item in items if ONE_OF_MANY not in item.nodeid or item in first]
     for item in items:
-        _write({"test": item.nodeid, "outcome": "failed", "error": "the process ended, or the test was not reached"})
+        _write(
+            {
+                "test": item.nodeid,
+                "outcome": "failed",
+                "error": "the process ended, or the test was not reached",
+            }
+        )
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -179,7 +216,14 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
     report = outcome.get_result()
     if report.when == "call" or report.outcome != "passed":
         error = "" if call.excinfo is None else f"{call.excinfo.typename}: {call.excinfo.value}"
-        _write({"test": item.nodeid, "outcome": report.outcome, "error": error[:1000], "seconds": report.duration})
+        _write(
+            {
+                "test": item.nodeid,
+                "outcome": report.outcome,
+                "error": error[:1000],
+                "seconds": report.duration,
+            }
+        )
 
 
 def pytest_collectreport(report: Any) -> None:
@@ -196,13 +240,22 @@ def results_of(log: Path) -> list[dict[str, Any]]:
     for line in log.read_text(encoding="utf-8").splitlines():
         result = json.loads(line)
         results[result["test"]] = result
-    return [{**result, "test": f"{log.stem.partition('-')[0]}/{test}"} for test, result in results.items()]
+    return [
+        {**result, "test": f"{log.stem.partition('-')[0]}/{test}"}
+        for test, result in results.items()
+    ]
 
 
 def read_expected(path: Path) -> list[tuple[str, str, str]]:
     """Lines with a column of the table, a part of the names of tests, and the reason."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    return [(fields[0], fields[1], fields[2]) for fields in (line.split(maxsplit=2) for line in lines)]
+    lines = [
+        line
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    return [
+        (fields[0], fields[1], fields[2]) for fields in (line.split(maxsplit=2) for line in lines)
+    ]
 
 
 def kind(result: dict[str, Any], expected: list[tuple[str, str, str]]) -> str:
@@ -215,17 +268,25 @@ def kind(result: dict[str, Any], expected: list[tuple[str, str, str]]) -> str:
 
 def report(results: dict[str, list[dict[str, Any]]], expected: list[tuple[str, str, str]]) -> int:
     """Prints the table of README.md of allennlp_today, and each failure that has no reason."""
-    counts = {name: Counter(kind(result, expected) for result in rows) for name, rows in results.items()}
+    counts = {
+        name: Counter(kind(result, expected) for result in rows) for name, rows in results.items()
+    }
     print("| | " + " | ".join(["tests", *COLUMNS.values()]) + " |")
     print("|---" * (len(COLUMNS) + 2) + "|")
     for name, count in counts.items():
-        print(f"| {SOURCES[name]} | {count.total():,} | " + " | ".join(f"{count[key]:,}" for key in COLUMNS) + " |")
+        print(
+            f"| {SOURCES[name]} | {count.total():,} | "
+            + " | ".join(f"{count[key]:,}" for key in COLUMNS)
+            + " |"
+        )
     total = sum(counts.values(), Counter())
     decided = sum(total[key] for key in ("passed", "detail", "broken", "unexpected"))
     print(
         f"\nOf {decided:,} tests that can be decided here, {total['passed']:,} pass: {total['passed'] / decided:.1%}."
     )
-    unexpected = [row for rows in results.values() for row in rows if kind(row, expected) == "unexpected"]
+    unexpected = [
+        row for rows in results.values() for row in rows if kind(row, expected) == "unexpected"
+    ]
     for row in unexpected:
         print(f"unexpected: {row['test']}: {' '.join(row['error'].split())[:300]}")
     return 1 if unexpected else 0

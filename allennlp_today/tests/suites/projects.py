@@ -1,12 +1,12 @@
 """
-Runs the tests of public projects for AllenNLP with the installed packages, and prints how many pass, as in the table in
-README.md of allennlp_today.
+Runs the tests of public projects for AllenNLP with the installed packages, and prints how many
+pass, as in the table in README.md of allennlp_today.
 
     python allennlp_today/tests/suites/projects.py FOLDER [NAME...]
 
-FOLDER has the sources of the projects in `projects.txt`, each at its commit, in folders with names like `owner+name`.
-What a project needs besides AllenNLP is installed next to them, without its own dependencies. Transformers are
-stand-ins, and archives are trusted, as in `allennlp_suite.py`.
+FOLDER has the sources of the projects in `projects.txt`, each at its commit, in folders with names
+like `owner+name`. What a project needs besides AllenNLP is installed next to them, without its own
+dependencies. Transformers are stand-ins, and archives are trusted, as in `allennlp_suite.py`.
 """
 
 import subprocess
@@ -32,13 +32,24 @@ def main() -> None:
         log = folder / "results" / f"{name.replace('/', '+')}.jsonl"
         installed = folder / "packages" / name
         if packages and not installed.exists():
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", installed]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--target",
+                installed,
+            ]
             subprocess.run([*pip, *packages.split()], check=True, cwd=folder)
         if not log.exists():
             run(folder, name, tests.split() or ["."], log, (installed, folder / name))
         rows = results_of(log)
         counts = Counter(row["outcome"] for row in rows)
-        print(f"{name} {commit}: {counts['passed']} of {counts.total()} pass, {counts['skipped']} are skipped")
+        print(
+            f"{name} {commit}: {counts['passed']} of {counts.total()} pass, {counts['skipped']} are skipped"
+        )
         for row in rows:
             if row["outcome"] == "failed":
                 print(f"    {row['test']}: {' '.join(row['error'].split())[:200]}")

@@ -1,7 +1,7 @@
 """
-Stand-ins for the transformers that AllenNLP's tests download: random weights in the architectures and sizes of the
-real ones, with tokenizers from the words of the tests, in a cache of the Hugging Face hub. What they compute means
-nothing, but code that loads and runs them is tested.
+Stand-ins for the transformers that AllenNLP's tests download: random weights in the architectures
+and sizes of the real ones, with tokenizers from the words of the tests, in a cache of the Hugging
+Face hub. What they compute means nothing, but code that loads and runs them is tested.
 """
 
 import json
@@ -15,7 +15,15 @@ from typing import Any
 
 import torch
 import transformers as t
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 _REVISION = "0" * 40
 _BERT_SPECIAL = {"[PAD]": 0, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, "[MASK]": 103}
@@ -43,7 +51,11 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
     bert = {"vocab_size": 30522}
     small = {"n_layers": 2}
     electra = dict(
-        embedding_size=768, hidden_size=256, intermediate_size=1024, num_attention_heads=4, num_hidden_layers=12
+        embedding_size=768,
+        hidden_size=256,
+        intermediate_size=1024,
+        num_attention_heads=4,
+        num_hidden_layers=12,
     )
     roberta = dict(max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5)
     bart = dict(
@@ -57,22 +69,47 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
     t5 = {"d_kv": 64, "decoder_start_token_id": 0}
     t5_small = dict(d_model=512, d_ff=2048, num_layers=6, num_heads=8, **t5)
     cased, uncased = partial(_write_wordpieces, lower=False), partial(_write_wordpieces, lower=True)
-    as_roberta, as_gpt2 = partial(_write_bpe, is_roberta=True), partial(_write_bpe, is_roberta=False)
+    as_roberta, as_gpt2 = (
+        partial(_write_bpe, is_roberta=True),
+        partial(_write_bpe, is_roberta=False),
+    )
     write = partial(_write, cache, text)
 
     write("bert-base-cased", cased, t.BertForPreTraining, t.BertConfig(vocab_size=28996))
     write("bert-base-uncased", uncased, t.BertForPreTraining, t.BertConfig(**bert))
-    write("distilbert-base-uncased", uncased, t.DistilBertForMaskedLM, t.DistilBertConfig(**bert, **small))
+    write(
+        "distilbert-base-uncased",
+        uncased,
+        t.DistilBertForMaskedLM,
+        t.DistilBertConfig(**bert, **small),
+    )
     german = t.DistilBertConfig(vocab_size=31102, **small)
     write("distilbert-base-german-cased", cased, t.DistilBertForMaskedLM, german)
-    write("google/electra-base-generator", uncased, t.ElectraForMaskedLM, t.ElectraConfig(**bert, **electra))
-    write("roberta-base", as_roberta, t.RobertaForMaskedLM, t.RobertaConfig(vocab_size=50265, **roberta))
+    write(
+        "google/electra-base-generator",
+        uncased,
+        t.ElectraForMaskedLM,
+        t.ElectraConfig(**bert, **electra),
+    )
+    write(
+        "roberta-base",
+        as_roberta,
+        t.RobertaForMaskedLM,
+        t.RobertaConfig(vocab_size=50265, **roberta),
+    )
     for name, d_model in (("sshleifer/bart-tiny-random", 24), ("facebook/bart-large", 64)):
         config = t.BartConfig(vocab_size=50265, d_model=d_model, **bart)
         write(name, as_roberta, t.BartForConditionalGeneration, config)
-    write("sshleifer/tiny-gpt2", as_gpt2, t.GPT2LMHeadModel, t.GPT2Config(n_embd=2, n_head=2, n_layer=2))
+    write(
+        "sshleifer/tiny-gpt2",
+        as_gpt2,
+        t.GPT2LMHeadModel,
+        t.GPT2Config(n_embd=2, n_head=2, n_layer=2),
+    )
     write("gpt2", as_gpt2, t.GPT2LMHeadModel, t.GPT2Config(n_layer=2))
-    albert = t.AlbertConfig(vocab_size=30000, hidden_size=768, intermediate_size=3072, num_attention_heads=12)
+    albert = t.AlbertConfig(
+        vocab_size=30000, hidden_size=768, intermediate_size=3072, num_attention_heads=12
+    )
     write("albert-base-v2", partial(_write_unigram, kind="albert"), t.AlbertForMaskedLM, albert)
     xlnet = t.XLNetConfig(d_model=64, n_layer=2, n_head=2, d_inner=64)
     write("xlnet-base-cased", partial(_write_unigram, kind="xlnet"), t.XLNetLMHeadModel, xlnet)
@@ -85,29 +122,52 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
         write(name, partial(_write_unigram, kind="t5"), t.T5ForConditionalGeneration, config)
     # This one is in the tests' own folder.
     dummy = _snapshot(cache, "epwalsh/bert-xsmall-dummy")
-    shutil.copytree(sources / "models" / "test_fixtures" / "bert-xsmall-dummy", dummy, dirs_exist_ok=True)
+    shutil.copytree(
+        sources / "models" / "test_fixtures" / "bert-xsmall-dummy", dummy, dirs_exist_ok=True
+    )
 
 
 def write_stand_ins_of_projects(cache: Path, sources: Path) -> None:
     """Writes those of the projects in `projects.txt`; `sources` has the projects."""
     torch.manual_seed(0)
     cased, uncased = partial(_write_wordpieces, lower=False), partial(_write_wordpieces, lower=True)
-    as_roberta, as_gpt2 = partial(_write_bpe, is_roberta=True), partial(_write_bpe, is_roberta=False)
+    as_roberta, as_gpt2 = (
+        partial(_write_bpe, is_roberta=True),
+        partial(_write_bpe, is_roberta=False),
+    )
     write = partial(_write, cache, _text_of_tests(sources))
     layers = {"num_hidden_layers": 2}
-    roberta = dict(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5, **layers)
+    roberta = dict(
+        vocab_size=50265,
+        max_position_embeddings=514,
+        type_vocab_size=1,
+        layer_norm_eps=1e-5,
+        **layers,
+    )
 
     biomedical = "microsoft/BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext"
     for name in ("bert-base-uncased", biomedical):
         write(name, uncased, t.BertForPreTraining, t.BertConfig(vocab_size=30522, **layers))
     write("bert-base-cased", cased, t.BertForPreTraining, t.BertConfig(vocab_size=28996, **layers))
-    write("distilbert-base-cased", cased, t.DistilBertForMaskedLM, t.DistilBertConfig(vocab_size=28996, n_layers=2))
+    write(
+        "distilbert-base-cased",
+        cased,
+        t.DistilBertForMaskedLM,
+        t.DistilBertConfig(vocab_size=28996, n_layers=2),
+    )
     for name in ("distilroberta-base", "roberta-base"):
         write(name, as_roberta, t.RobertaForMaskedLM, t.RobertaConfig(**roberta))
-    large = t.RobertaConfig(hidden_size=1024, num_attention_heads=16, intermediate_size=256, **roberta)
+    large = t.RobertaConfig(
+        hidden_size=1024, num_attention_heads=16, intermediate_size=256, **roberta
+    )
     write("roberta-large", as_roberta, t.RobertaForMaskedLM, large)
     write("gpt2", as_gpt2, t.GPT2LMHeadModel, t.GPT2Config(n_layer=2))
-    longformer = dict(attention_window=1024, max_encoder_position_embeddings=16384, encoder_layers=2, decoder_layers=2)
+    longformer = dict(
+        attention_window=1024,
+        max_encoder_position_embeddings=16384,
+        encoder_layers=2,
+        decoder_layers=2,
+    )
     longformer |= dict(d_model=768, encoder_ffn_dim=64, decoder_ffn_dim=64)
     led = t.LEDConfig(vocab_size=50265, **longformer)
     write("allenai/led-base-16384", as_roberta, t.LEDForConditionalGeneration, led)
@@ -135,7 +195,12 @@ def _snapshot(cache: Path, name: str) -> Path:
 
 
 def _write(
-    cache: Path, text: str, name: str, write_tokenizer: Callable[..., None], model: type, config: t.PretrainedConfig
+    cache: Path,
+    text: str,
+    name: str,
+    write_tokenizer: Callable[..., None],
+    model: type,
+    config: t.PretrainedConfig,
 ) -> None:
     folder = _snapshot(cache, name)
     built = model(config)
@@ -151,17 +216,30 @@ def _write_json(path: Path, content: Any) -> None:
 
 def _write_wordpieces(folder: Path, text: str, size: int, *, lower: bool) -> None:
     text = text.lower() if lower else text
-    characters = sorted({character for character in text if character.isprintable() and not character.isspace()})
-    words = [word for word, _ in Counter(re.findall(r"\w+", text)).most_common(16000) if len(word) > 1]
+    characters = sorted(
+        {character for character in text if character.isprintable() and not character.isspace()}
+    )
+    words = [
+        word for word, _ in Counter(re.findall(r"\w+", text)).most_common(16000) if len(word) > 1
+    ]
     # Tests expect that AllenNLP is more than one wordpiece.
     words = [word for word in words if word.lower() != "allennlp"]
-    pieces = [*characters, *(f"##{character}" for character in characters), "##ing", "##s", "##ed", "##er"]
+    pieces = [
+        *characters,
+        *(f"##{character}" for character in characters),
+        "##ing",
+        "##s",
+        "##ed",
+        "##er",
+    ]
     pieces += ["##NL", "##P", "##nl", "##p", *words]
     vocabulary = {**_BERT_SPECIAL, **{f"[unused{i - 1}]": i for i in range(1, 100)}}
     for piece in [*pieces, *(f"[pad{i}]" for i in range(size))]:
         if len(vocabulary) < size:
             vocabulary.setdefault(piece, len(vocabulary))
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer = Tokenizer(
+        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
@@ -170,7 +248,9 @@ def _write_wordpieces(folder: Path, text: str, size: int, *, lower: bool) -> Non
     tokenizer.post_processor = processors.TemplateProcessing("[CLS]:0 $A:0 [SEP]:0", pair, special)
     tokenizer.add_special_tokens(list(_BERT_SPECIAL))
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)) + "\n", encoding="utf-8")
+    (folder / "vocab.txt").write_text(
+        "\n".join(sorted(vocabulary, key=vocabulary.get)) + "\n", encoding="utf-8"
+    )
     _write_json(folder / "tokenizer_config.json", {"do_lower_case": lower, "model_max_length": 512})
 
 
@@ -191,7 +271,13 @@ def _write_bpe(folder: Path, text: str, size: int, *, is_roberta: bool) -> None:
         vocabulary[f"madeupword{i:04d}"] = i
     if is_roberta:
         vocabulary["<mask>"] = size - 1
-        flags = {"single_word": False, "lstrip": True, "rstrip": False, "normalized": True, "special": True}
+        flags = {
+            "single_word": False,
+            "lstrip": True,
+            "rstrip": False,
+            "normalized": True,
+            "special": True,
+        }
         content["added_tokens"].append({"id": size - 1, "content": "<mask>", **flags})
         ends = {"sep": ["</s>", 2], "cls": ["<s>", 0]}
         content["post_processor"] = {
@@ -205,8 +291,12 @@ def _write_bpe(folder: Path, text: str, size: int, *, is_roberta: bool) -> None:
         content["post_processor"] = {"type": "ByteLevel", **options}
     _write_json(folder / "tokenizer.json", content)
     _write_json(folder / "vocab.json", vocabulary)
-    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in content["model"]["merges"]]
-    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n", encoding="utf-8")
+    merges = [
+        merge if isinstance(merge, str) else " ".join(merge) for merge in content["model"]["merges"]
+    ]
+    (folder / "merges.txt").write_text(
+        "#version: 0.2\n" + "\n".join(merges) + "\n", encoding="utf-8"
+    )
     _write_json(folder / "tokenizer_config.json", {"model_max_length": 512 if is_roberta else 1024})
 
 
@@ -218,7 +308,9 @@ def _write_unigram(folder: Path, text: str, size: int, *, kind: str) -> None:
     if kind == "albert":
         steps = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
         tokenizer.normalizer = normalizers.Sequence(steps)
-    trainer = trainers.UnigramTrainer(vocab_size=6000, special_tokens=special, unk_token="<unk>", show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=6000, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
     tokenizer.train_from_iterator(text[:600_000].split("\n"), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(*template)
     content = json.loads(tokenizer.to_str())

@@ -35,7 +35,9 @@ SECRET = "secret-of-the-user"
 CODE = "from pathlib import Path\nPath(r'{}').touch()\n"
 MODEL = {
     "type": "simple_tagger",
-    "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}},
+    "text_field_embedder": {
+        "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}
+    },
     "encoder": {"type": "pass_through", "input_dim": 2},
 }
 CONFIG = {
@@ -137,10 +139,14 @@ CONFIGS: dict[str, Any] = {
     },
     "two_tars": {**CONFIG, "dataset_reader": {"type": "triviaqa", "base_tarball_path": ADDRESS}},
     "other_archive": {**CONFIG, "model": {"type": "from_archive", "archive_file": ADDRESS}},
-    "module_of_an_archive": encoder(_pretrained={"archive_file": ADDRESS, "module_path": "encoder"}),
+    "module_of_an_archive": encoder(
+        _pretrained={"archive_file": ADDRESS, "module_path": "encoder"}
+    ),
     "weights_of_the_hub": {**CONFIG, "model": {"type": "t5", "model_name": "org/name"}},
     "ensemble": {**CONFIG, "model": {"type": "bidaf-ensemble", "submodels": [ADDRESS]}},
-    "weights_by_initializer": model(feedforward={"initializer": [["", {"type": "pretrained", "x": PASSWORDS}]]}),
+    "weights_by_initializer": model(
+        feedforward={"initializer": [["", {"type": "pretrained", "x": PASSWORDS}]]}
+    ),
     "module_that_downloads": {
         **CONFIG,
         "dataset_reader": {"type": "allennlp_models.rc.tools.narrativeqa.X"},
@@ -160,10 +166,16 @@ CONFIGS: dict[str, Any] = {
     "pickles": transformer(transformer_kwargs={"weights_only": False}),
     "code_of_a_transformer": transformer(tokenizer_kwargs={"trust_remote_code": True}),
     "file_of_a_tokenizer": transformer(tokenizer_kwargs={"tokenizer_file": PASSWORDS}),
-    "arguments_in_arguments": transformer(tokenizer_kwargs={"pad_token": {"trust_remote_code": True}}),
+    "arguments_in_arguments": transformer(
+        tokenizer_kwargs={"pad_token": {"trust_remote_code": True}}
+    ),
     "embeddings_at_an_address": {**CONFIG, "model": {**SEQ2SEQ, "target_pretrain_file": ADDRESS}},
-    "elmo_of_a_file": tokens(type="elmo_token_embedder", options_file="secret.txt", weight_file="secret.txt"),
-    "elmo_at_an_address": tokens(type="elmo_token_embedder", options_file=ADDRESS, weight_file=ADDRESS),
+    "elmo_of_a_file": tokens(
+        type="elmo_token_embedder", options_file="secret.txt", weight_file="secret.txt"
+    ),
+    "elmo_at_an_address": tokens(
+        type="elmo_token_embedder", options_file=ADDRESS, weight_file=ADDRESS
+    ),
     "data_of_the_loader": {**CONFIG, "data_loader": {"batch_size": 1, "data_path": PASSWORDS}},
     "reader_of_the_loader": {
         **CONFIG,
@@ -182,8 +194,12 @@ CONFIGS: dict[str, Any] = {
             "token_based_metric": {"type": "span_f1", "x": 1},
         },
     },
-    "encoder_in_an_encoder": encoder(type="compose", encoders=[{"type": "bart_encoder", "model_name": "org/name"}]),
-    "alternative": model(type="bcn", output_layer={"input_dim": 1, "activations": [{"type": "evil_module.Evil"}]}),
+    "encoder_in_an_encoder": encoder(
+        type="compose", encoders=[{"type": "bart_encoder", "model_name": "org/name"}]
+    ),
+    "alternative": model(
+        type="bcn", output_layer={"input_dim": 1, "activations": [{"type": "evil_module.Evil"}]}
+    ),
     "argument_of_python": encoder(type="pass_through", input_dim=2, self="x"),
     "argument_of_nothing": encoder(type="pass_through", input_dim=2, x="x"),
     "old_argument": {**CONFIG, "dataset_reader": {"type": "conll2003", "coding_scheme": PASSWORDS}},
@@ -233,7 +249,9 @@ def chain_of_links(outside: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
         path += f"{letter}/"
     long = f"{path}{'l' * 254}"
     members.append(member(long, type=tarfile.SYMTYPE, linkname="../" * 16))
-    members.append(member("escape", type=tarfile.SYMTYPE, linkname=f"{long}/../../../../../../..{outside}"))
+    members.append(
+        member("escape", type=tarfile.SYMTYPE, linkname=f"{long}/../../../../../../..{outside}")
+    )
     return [*members, member("escape/chain")]
 
 
@@ -258,7 +276,9 @@ TARS: dict[str, Callable[[Path], Members]] = {
         member("a/link"),
     ],
     "hard_link": lambda outside: [
-        member("vocabulary/a.txt", type=tarfile.LNKTYPE, linkname=str(outside.with_name("secret.txt")))
+        member(
+            "vocabulary/a.txt", type=tarfile.LNKTYPE, linkname=str(outside.with_name("secret.txt"))
+        )
     ],
     "link_inside": lambda outside: [member("a", type=tarfile.SYMTYPE, linkname="config.json")],
     "pipe": lambda outside: [member("a", b"", type=tarfile.FIFOTYPE)],
@@ -309,7 +329,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "evil_module.py").write_text(CODE.format(folder / "outside" / "import"))
     (folder / "remote" / "evil.py").write_text(CODE.format(folder / "outside" / "tokenizer"))
     auto_map = {"auto_map": {"AutoTokenizer": ["evil.Evil", "evil.Evil"]}}
-    (folder / "remote" / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Evil", **auto_map}))
+    (folder / "remote" / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "Evil", **auto_map})
+    )
     (folder / "remote" / "config.json").write_text(json.dumps({"model_type": "bert"}))
     (folder / "texts.jsonl").write_text('{"sentence": "a b"}\n')
     import_plugins()
@@ -410,14 +432,18 @@ DOORS: dict[str, Callable[[str], object]] = {
     "allennlp_today.load_archive": lambda path: allennlp_today.load_archive(path),
     "allennlp.models.load_archive": lambda path: archival.load_archive(path),
     "Predictor.from_path": lambda path: Predictor.from_path(path, "text_classifier"),
-    "predict": lambda path: run("predict", path, "texts.jsonl", "--output-file", "out.txt", "--silent"),
+    "predict": lambda path: run(
+        "predict", path, "texts.jsonl", "--output-file", "out.txt", "--silent"
+    ),
     "evaluate": lambda path: run("evaluate", path, "missing.txt"),
 }
 
 
 class TestAttacks:
     @pytest.mark.parametrize("name", NAMES)
-    def test_each_is_refused_at_each_door(self, folder, events, name, monkeypatch, logging_as_before, capfd):
+    def test_each_is_refused_at_each_door(
+        self, folder, events, name, monkeypatch, logging_as_before, capfd
+    ):
         monkeypatch.setattr(sys, "argv", [])
         path = f"attacks/{name}"
         for door, open_archive in DOORS.items():
@@ -428,7 +454,9 @@ class TestAttacks:
             assert "\n" not in message and name in message, door
             assert SECRET not in message
         assert not events
-        assert not list((folder / "outside").iterdir()) and not list((folder / "temporary").iterdir())
+        assert not list((folder / "outside").iterdir()) and not list(
+            (folder / "temporary").iterdir()
+        )
         assert (folder / "secret.txt").read_text() == SECRET
         assert "evil_module" not in sys.modules
         assert SECRET not in "".join(capfd.readouterr())

@@ -68,14 +68,18 @@ def archive(tmp_path: Path) -> Callable[..., Path]:
 class TestLoadArchivesSafely:
     def test_a_good_archive_loads(self, archive, tmp_path):
         model = load_archive(archive()).model
-        assert torch.equal(model.weight, torch.rand(4000, generator=torch.Generator().manual_seed(0)))
+        assert torch.equal(
+            model.weight, torch.rand(4000, generator=torch.Generator().manual_seed(0))
+        )
         with tarfile.open(archive()) as tar:
             tar.extractall(tmp_path / "folder", filter="data")
         assert isinstance(load_archive(tmp_path / "folder").model, TinyModel)
 
     def test_the_config_may_have_comments_and_trailing_commas(self, archive):
         """In an archive that somebody packed themselves; AllenNLP's own tests have one."""
-        text = json.dumps({**CONFIG, "model": {"type": "archives_test_model", "text": "a // b, }"}}, indent=1)
+        text = json.dumps(
+            {**CONFIG, "model": {"type": "archives_test_model", "text": "a // b, }"}}, indent=1
+        )
         text = "# By hand.\n" + text.replace("\n}", ", // The end.\n} /* of it */")
         assert load_archive(archive(text), trusted=True).model.text == "a // b, }"
 
@@ -234,7 +238,9 @@ class TestReadConfigsAsJson:
         create_serialization_dir(config, str(tmp_path), recover=True, force=False)
         with pytest.raises(ConfigurationError, match="does not match"):
             create_serialization_dir(Params({"a": 2}), str(tmp_path), recover=True, force=False)
-        (tmp_path / "config.json").write_text("local f(n) = if n == 0 then 1 else f(n - 1) + f(n - 1); {a: f(60)}")
+        (tmp_path / "config.json").write_text(
+            "local f(n) = if n == 0 then 1 else f(n - 1) + f(n - 1); {a: f(60)}"
+        )
         with pytest.raises(ConfigurationError, match=r"config\.json"):
             create_serialization_dir(config, str(tmp_path), recover=True, force=False)
 
@@ -253,16 +259,22 @@ class TestTrust:
             load_archive(path)
 
     def test_an_archive_in_a_trusted_one_is_trusted(self, archive, tmp_path):
-        inner = archive({**CONFIG, "model": {"type": f"{__name__}.TinyModel"}}).rename(tmp_path / "inner.tar.gz")
+        inner = archive({**CONFIG, "model": {"type": f"{__name__}.TinyModel"}}).rename(
+            tmp_path / "inner.tar.gz"
+        )
         config = {**CONFIG, "model": {"type": "from_archive", "archive_file": str(inner)}}
         assert isinstance(load_archive(archive(config), trusted=True).model, TinyModel)
         for path in (inner, archive(config)):
-            with pytest.raises(ConfigurationError, match=r"expected a (listed|registered) Model.*--trust"):
+            with pytest.raises(
+                ConfigurationError, match=r"expected a (listed|registered) Model.*--trust"
+            ):
                 load_archive(path)
 
     def test_the_archive_of_a_test_is_trusted(self, archive):
         config = {**CONFIG, "dataset_reader": {"type": f"{__name__}.Reader"}}
-        assert isinstance(model_test_case.load_archive(archive(config), cuda_device=-1).dataset_reader, Reader)
+        assert isinstance(
+            model_test_case.load_archive(archive(config), cuda_device=-1).dataset_reader, Reader
+        )
 
     def test_the_time_for_a_config_grows_with_its_length(self, archive):
         def seconds(n: int) -> float:

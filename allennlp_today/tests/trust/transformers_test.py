@@ -16,7 +16,9 @@ CONFIG |= {"intermediate_size": 4, "vocab_size": 8}
 def repository(tmp_path) -> Path:
     """A tiny BERT without weights, and its tokenizer."""
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"]))
+    (tmp_path / "vocab.txt").write_text(
+        "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c"])
+    )
     return tmp_path
 
 

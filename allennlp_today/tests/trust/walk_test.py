@@ -24,7 +24,9 @@ CONFIG: dict[str, Any] = {
     "dataset_reader": {"type": "sequence_tagging"},
     "model": {
         "type": "simple_tagger",
-        "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}},
+        "text_field_embedder": {
+            "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 2}}
+        },
         "encoder": {"type": "pass_through", "input_dim": 2},
     },
 }
@@ -50,7 +52,9 @@ class TestLists:
         assert not undecided, "expected one of both in harmless.toml"
 
     def test_each_listed_class_exists(self):
-        registry: dict[str, Any] = {base.__name__: names for base, names in Registrable._registry.items()}
+        registry: dict[str, Any] = {
+            base.__name__: names for base, names in Registrable._registry.items()
+        }
         for tables in harmless_tables().values():
             for table in tables:
                 for base in table.keys() & registry.keys():
@@ -88,7 +92,10 @@ class TestDefaults:
                 is_listed = parameter.name in {*null, *listed()["arguments"], *listed()["machine"]}
                 # A method of the model, by which it makes its outputs readable.
                 is_listed = is_listed or parameter.name == "postprocessor_fn_name"
-                is_word = isinstance(parameter.default, str) and get_origin(parameter.annotation) is not Literal
+                is_word = (
+                    isinstance(parameter.default, str)
+                    and get_origin(parameter.annotation) is not Literal
+                )
                 if is_word and not is_listed:
                     unlisted.append(f"{name}: {parameter.name} = {parameter.default!r}")
         assert not unlisted
@@ -215,7 +222,9 @@ class TestClassesOfTheUser:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "secret.txt").touch()
         with pytest.raises(ConfigurationError, match=expected):
-            harmless_config({**CONFIG, "model": {"type": "walk_test_model", **arguments}}, tmp_path / "archive")
+            harmless_config(
+                {**CONFIG, "model": {"type": "walk_test_model", **arguments}}, tmp_path / "archive"
+            )
 
 
 class TestPipelines:
@@ -234,9 +243,13 @@ class TestPipelines:
         (tmp_path / "xx_walk_test" / "__init__.py").touch()
         metadata = tmp_path / "xx_walk_test-1.0.dist-info"
         metadata.mkdir()
-        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: xx_walk_test\nVersion: 1.0\n")
+        (metadata / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: xx_walk_test\nVersion: 1.0\n"
+        )
         if kind == "entry point":
-            (metadata / "entry_points.txt").write_text("[spacy_models]\nxx_walk_test = xx_walk_test\n")
+            (metadata / "entry_points.txt").write_text(
+                "[spacy_models]\nxx_walk_test = xx_walk_test\n"
+            )
         if kind == "meta.json":
             (tmp_path / "xx_walk_test" / "meta.json").write_text("{}")
         monkeypatch.syspath_prepend(tmp_path)
@@ -261,7 +274,11 @@ class TestCheckConfig:
         "changes",
         [
             {},
-            {"data_loader": {"batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}}},
+            {
+                "data_loader": {
+                    "batch_sampler": {"type": "bucket", "batch_size": 2, "sorting_keys": ["tokens"]}
+                }
+            },
             {"trainer": {"type": "my_project.Trainer"}, "train_data_path": "/data/train.txt"},
             {"vocabulary": {"type": "from_instances", "pretrained_files": {"tokens": "http://x"}}},
             {"evaluation": {"type": "simple"}},
@@ -280,7 +297,9 @@ class TestCheckConfig:
             {
                 "dataset_reader": {
                     "type": "sequence_tagging",
-                    "token_indexers": transformer(tokenizer_kwargs={"pad_token": "x", "use_fast": False}),
+                    "token_indexers": transformer(
+                        tokenizer_kwargs={"pad_token": "x", "use_fast": False}
+                    ),
                 }
             },
         ],
@@ -293,13 +312,17 @@ class TestCheckConfig:
         config = json.loads(json.dumps(CONFIG))
         embedder = config["model"]["text_field_embedder"]["token_embedders"]["tokens"]
         embedder["pretrained_file"] = "http://x/glove.txt"
-        config["model"]["initializer"] = {"regexes": [["", {"type": "pretrained", "weights_file_path": "x"}]]}
+        config["model"]["initializer"] = {
+            "regexes": [["", {"type": "pretrained", "weights_file_path": "x"}]]
+        }
         harmless_config(config, tmp_path)
 
     def test_files_of_the_archive_may_be_named(self, tmp_path: Path):
         reader = {"type": "sequence_tagging", "serialization_dir": str(tmp_path / "x")}
         harmless_config({**CONFIG, "dataset_reader": reader}, tmp_path)
-        with pytest.raises(ConfigurationError, match=r"file in the archive.*dataset_reader\.serialization_dir"):
+        with pytest.raises(
+            ConfigurationError, match=r"file in the archive.*dataset_reader\.serialization_dir"
+        ):
             harmless_config({**CONFIG, "dataset_reader": reader}, tmp_path / "y")
 
 
@@ -313,4 +336,6 @@ def test_arguments_of_earlier_versions_are_accepted(tmp_path):
     ):
         harmless_config({"dataset_reader": reader}, tmp_path)
     with pytest.raises(ConfigurationError, match="coding_scheme"):
-        harmless_config({"dataset_reader": {"type": "conll2003", "coding_scheme": "/etc/passwd"}}, tmp_path)
+        harmless_config(
+            {"dataset_reader": {"type": "conll2003", "coding_scheme": "/etc/passwd"}}, tmp_path
+        )

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
-from elmo_tasks.bilm.characters import BEGIN_OF_SENTENCE, END_OF_SENTENCE
-from elmo_tasks.text.lines import numbered_lines
+from elmo_tasks.bilm.character_ids import BEGIN_OF_SENTENCE, END_OF_SENTENCE
+from elmo_tasks.files.lines import numbered_lines
 
 __all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList", "warn_of_unknown"]
 

@@ -10,8 +10,8 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import ListField, MetadataField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields, word_of
+from elmo_tasks.files.lines import located
 from elmo_tasks.text.formats import columns_of, corpus_words, lines_in
-from elmo_tasks.text.lines import located
 
 __all__ = ["CorefDocument", "CorefReader", "read_documents"]
 
@@ -29,14 +29,14 @@ _WORD, _SPEAKER = 3, 9
 @DatasetReader.register("elmo_coref")
 class CorefReader(TaskReader):
     """
-    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref` reads neither
-    speakers nor genres, and joins all sentences into one text.
+    Reads documents in the columns of CoNLL-2012: see `read_documents`. AllenNLP's `coref` reads
+    neither speakers nor genres, and joins all sentences into one text.
 
     # Parameters
 
     remove_singleton_clusters : `bool`
-        Whether clusters of one mention are dropped. OntoNotes has none, and the model never predicts one, so
-        it would miss them all in a corpus that has them, such as LitBank.
+        Whether clusters of one mention are dropped. OntoNotes has none, and the model never
+        predicts one, so it would miss them all in a corpus that has them, such as LitBank.
     """
 
     def __init__(self, *, remove_singleton_clusters: bool = False, **kwargs: Any) -> None:
@@ -47,7 +47,10 @@ class CorefReader(TaskReader):
 
     def rows(self, path: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
         for document in read_documents(path, with_clusters=self.reads_gold):
-            yield document.name, (document.sentences, document.speakers, document.clusters, *document[:2])
+            yield (
+                document.name,
+                (document.sentences, document.speakers, document.clusters, *document[:2]),
+            )
 
     def text_to_instance(
         self,
@@ -59,8 +62,9 @@ class CorefReader(TaskReader):
         genre: str | None = None,
     ) -> Instance:
         """
-        `tokens`, a list of sentences, and `metadata`. A cluster has the first and last word of each mention, counted
-        from the beginning of the document. `genre` is by default the first two letters of the name, as in OntoNotes.
+        `tokens`, a list of sentences, and `metadata`. A cluster has the first and last word of each
+        mention, counted from the beginning of the document. `genre` is by default the first two
+        letters of the name, as in OntoNotes.
         """
         # A list of fields must not be empty.
         texts = [sentence_fields(words)["tokens"] for words in sentences or [[]]]
@@ -69,11 +73,15 @@ class CorefReader(TaskReader):
             "part": part,
             "genre": name[:2] if genre is None else genre,
             "sentences": [[token.text for token in text] for text in texts],
-            "speakers": [list(row) for row in speakers or [["-"] * len(words) for words in sentences]],
+            "speakers": [
+                list(row) for row in speakers or [["-"] * len(words) for words in sentences]
+            ],
         }
         if clusters is not None:
             mentions = [[(start, end) for start, end in cluster] for cluster in clusters]
-            metadata["clusters"] = [each for each in mentions if len(each) > 1 or not self._remove_singleton_clusters]
+            metadata["clusters"] = [
+                each for each in mentions if len(each) > 1 or not self._remove_singleton_clusters
+            ]
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})
 
 
@@ -91,14 +99,18 @@ class CorefDocument(NamedTuple):
 
 def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDocument]:
     """
-    The documents of a file. The fourth column is the word, the last is coreference, and the tenth is the speaker if
-    there are at least eleven columns. Clusters that share a mention are merged, as in Lee et al.'s data.
+    The documents of a file. The fourth column is the word, the last is coreference, and the tenth
+    is the speaker if there are at least eleven columns. Clusters that share a mention are merged,
+    as in Lee et al.'s data.
     """
     begin: re.Match[str] | None = None
-    # The word and the speaker of each line of a sentence; the number and the last column of each line.
+    # The word and the speaker of each line of a sentence; the number and the last column of each
+    # line.
     sentences: list[list[tuple[str, str]]] = []
     cells: list[tuple[int, str]] = []
-    for number, line in lines_in(path, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"):
+    for number, line in lines_in(
+        path, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"
+    ):
         if begin is not None and line.startswith("#end document"):
             sentences = [rows for rows in sentences if rows]
             for rows in sentences:
@@ -119,7 +131,9 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
         elif line.strip():
             columns = columns_of(line)
             if begin is None or len(columns) <= _WORD + 1 or not columns[_WORD - 1].isdecimal():
-                expected = "'#begin document (NAME); part 000', and lines with a word in the fourth column"
+                expected = (
+                    "'#begin document (NAME); part 000', and lines with a word in the fourth column"
+                )
                 raise ValueError(f"expected {expected}, got {line[:80]!r}: {path}, line {number}")
             speaker = columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-"
             sentences[-1].append((word_of(columns[_WORD]), speaker))
@@ -144,7 +158,9 @@ def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
                 mentions[match[2]].append((opened[match[2]].pop(), word))
     for cluster, starts in opened.items():
         if starts:
-            raise ValueError(f"expected '{cluster})' in a later line: {path}, line {cells[starts[0]][0]}")
+            raise ValueError(
+                f"expected '{cluster})' in a later line: {path}, line {cells[starts[0]][0]}"
+            )
     return _merged(mentions.values())
 
 

@@ -25,9 +25,10 @@ MAX_WORDS = 250
 
 class LmText:
     """
-    The sentences of text files as lists of words, in the order of file names and lines: see `text_sentences`.
-    Words are separated by white space. Nothing is kept in memory: each `iter()` reads the files again. A line
-    of more than `MAX_WORDS` words is split into as few sentences as possible, all of about the same length.
+    The sentences of text files as lists of words, in the order of file names and lines: see
+    `text_sentences`. Words are separated by white space. Nothing is kept in memory: each `iter()`
+    reads the files again. A line of more than `MAX_WORDS` words is split into as few sentences as
+    possible, all of about the same length.
 
     # Parameters
 
@@ -40,7 +41,9 @@ class LmText:
         Whether each letter is a word, as for proteins. The text may be FASTA.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, nfc: bool = True, letters: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, nfc: bool = True, letters: bool = False
+    ) -> None:
         self._path = os.fspath(path)
         self.files = text_files(self._path)
         self._nfc = nfc
@@ -50,7 +53,10 @@ class LmText:
         return chain.from_iterable(sentences for *_, sentences in self.lines())
 
     def lines(self) -> Iterator[tuple[str, int, list[list[str]]]]:
-        """The file, the number and the sentences of each line: none if it is blank, several if it is split."""
+        """
+        The file, the number and the sentences of each line: none if it is blank, several if it is
+        split.
+        """
         n_sentences = n_split = 0
         for file in self.files:
             numbers, texts = tee(text_sentences(file, letters=self._letters))
@@ -62,7 +68,9 @@ class LmText:
                 n_pieces = -(-len(words) // MAX_WORDS)
                 n_sentences += n_pieces
                 n_split += n_pieces > 1
-                bounds = [len(words) * piece // n_pieces for piece in range(n_pieces + 1) if n_pieces]
+                bounds = [
+                    len(words) * piece // n_pieces for piece in range(n_pieces + 1) if n_pieces
+                ]
                 yield file, number, [words[first:last] for first, last in pairwise(bounds)]
         if not n_sentences:
             raise ValueError(f"expected at least one sentence, one sentence per line: {self._path}")
@@ -74,17 +82,23 @@ def text_files(path: str) -> list[str]:
     files: set[str] = set()
     for each in map(Path, [path] if os.path.exists(path) else glob(path, recursive=True)):
         inside = each.iterdir() if each.is_dir() else ()
-        files.update(str(file) for file in (each, *inside) if file.is_file() and (file == each or file.name[0] != "."))
+        files.update(
+            str(file)
+            for file in (each, *inside)
+            if file.is_file() and (file == each or file.name[0] != ".")
+        )
     if not files:
-        raise ConfigurationError(f"expected a file, a folder with files or a pattern that matches some: {path}")
+        raise ConfigurationError(
+            f"expected a file, a folder with files or a pattern that matches some: {path}"
+        )
     return sorted(files)
 
 
 @DatasetReader.register("elmo_lm")
 class LmReader(DatasetReader):
     """
-    Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the vocabulary; the
-    data loader "elmo_lm" makes the tensors.
+    Reads files with one tokenised sentence per line: see `LmText`. Its instances are for the
+    vocabulary; the data loader "elmo_lm" makes the tensors.
     """
 
     def __init__(self, *, nfc: bool = True, **kwargs: Any) -> None:

@@ -1,4 +1,7 @@
-"""Dataset reader for named entities in columns such as those of CoNLL-2003, and in files of labelling tools."""
+"""
+Dataset reader for named entities in columns such as those of CoNLL-2003, and in files of labelling
+tools.
+"""
 
 import logging
 import re
@@ -14,9 +17,9 @@ from elmo_tasks.data.labelled_texts import (
     labelled_texts,
     tagged_sentences,
 )
-from elmo_tasks.tags import spans_to_bioul, tags_to_spans
+from elmo_tasks.files.lines import located
 from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
-from elmo_tasks.text.lines import located
+from elmo_tasks.text.tags import spans_to_bioul, tags_to_spans
 
 __all__ = ["NerReader"]
 
@@ -26,19 +29,21 @@ _Sentence = tuple[list[str], list[str] | None]
 
 _HINT = "convert it first, for example by `cut -f2,3`, or export it as CoNLL 2002"
 _TAG = re.compile(r"O|[BIELSU]-\S+")
-# What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks (`# sent_id = 7`).
+# What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks
+# (`# sent_id = 7`).
 _COMMENT = re.compile(r"-DOCSTART-|# (id|\w+ =)\s")
 
 
 @DatasetReader.register("elmo_ner")
 class NerReader(TaskReader):
     """
-    Reads files with one word per line and an empty line after each sentence. The first column is the word,
-    the last its tag; columns between them (part of speech, chunk) are ignored. All lines have the same number
-    of columns. For prediction, a file may have only words. Comments such as `# id 7` are ignored.
+    Reads files with one word per line and an empty line after each sentence. The first column is
+    the word, the last its tag; columns between them (part of speech, chunk) are ignored. All lines
+    have the same number of columns. For prediction, a file may have only words. Comments such as
+    `# id 7` are ignored.
 
-    Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF of the
-    paper's model uses (section A.7).
+    Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF
+    of the paper's model uses (section A.7).
 
     It also reads the exports of labelling tools: see `elmo_tasks.data.labelled_texts`. Texts that
     nobody has labelled, or that were rejected or skipped, are left out, except for prediction. Of
@@ -78,24 +83,38 @@ class NerReader(TaskReader):
 
     def _columns(self, path: str) -> Iterator[tuple[int, _Sentence]]:
         n_columns = 0
-        lines = lines_in(path, "one word per line, with its tag", "columns", "tsv", "CoNLL-2003", hint=_HINT)
+        lines = lines_in(
+            path, "one word per line, with its tag", "columns", "tsv", "CoNLL-2003", hint=_HINT
+        )
         for block in line_blocks(lines, _is_break):
             words, tags = [], []
             is_first = not n_columns
             for number, line in block:
                 columns = columns_of(line)
                 n_columns = n_columns or max(len(columns), 1 + self.reads_gold)
-                if len(columns) != n_columns or (self.reads_gold and not _TAG.fullmatch(columns[-1])):
-                    last = ", the last a tag like O, B-PER or I-PER (predict needs none)" if self.reads_gold else ""
-                    raise ValueError(f"expected {n_columns} columns{last}, got {line!r}: {path}, line {number}")
+                if len(columns) != n_columns or (
+                    self.reads_gold and not _TAG.fullmatch(columns[-1])
+                ):
+                    last = (
+                        ", the last a tag like O, B-PER or I-PER (predict needs none)"
+                        if self.reads_gold
+                        else ""
+                    )
+                    raise ValueError(
+                        f"expected {n_columns} columns{last}, got {line!r}: {path}, line {number}"
+                    )
                 words.append(columns[0])
                 tags.append(columns[-1])
             if is_first and (found := _other_than_words(words, n_columns)):
                 place = f"{path}, line {block[0][0]}"
-                raise ValueError(f"expected words in the first column, got {found}: {' '.join(words):.60}: {place}")
+                raise ValueError(
+                    f"expected words in the first column, got {found}: {' '.join(words):.60}: {place}"
+                )
             yield block[0][0], (words, tags if self.reads_gold else None)
 
-    def _sentences(self, path: str, texts: list[LabelledText]) -> Iterator[tuple[int | str, _Sentence]]:
+    def _sentences(
+        self, path: str, texts: list[LabelledText]
+    ) -> Iterator[tuple[int | str, _Sentence]]:
         n_spans = 0
         cut: list[str] = []
         for labelled in texts:
@@ -114,7 +133,9 @@ class NerReader(TaskReader):
             message = "%s: %d of %d spans begin or end inside a word, such as %r: their labels are for whole words"
             logger.warning(message, path, len(cut), n_spans, cut[0])
 
-    def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
+    def text_to_instance(
+        self, words: Sequence[str | Token], tags: Sequence[str] | None = None
+    ) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` in the BIOUL scheme if tags are given."""
         fields = sentence_fields(words)
         if tags is not None:
@@ -132,10 +153,14 @@ def _other_than_words(words: list[str], n_columns: int) -> str | None:
     kinds = {
         "numbers": len(words) > 1 and words == [str(number) for number in range(1, 1 + len(words))],
         "tags": any(word != "O" for word in words) and all(map(_TAG.fullmatch, words)),
-        "the name of a document (CoNLL-2012)": n_columns > 9 and len(words) > 2 and len(set(words)) == 1,
+        "the name of a document (CoNLL-2012)": n_columns > 9
+        and len(words) > 2
+        and len(set(words)) == 1,
         "words with language codes (WikiANN)": len(words) > 2
         and all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
         "a mark for each word": len(words) > 1 and set(words) in ({"_"}, {"[WORD]"}),
-        "words joined to their tags": all(re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words),
+        "words joined to their tags": all(
+            re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words
+        ),
     }
     return next((kind for kind, is_found in kinds.items() if is_found), None)

@@ -15,16 +15,16 @@ __all__ = ["PosReader"]
 @DatasetReader.register("elmo_pos")
 class PosReader(TaskReader):
     """
-    Reads the words of CoNLL-U files and one or both of their tag columns. A multiword token is read as the words
-    that it represents, because these have the tags.
+    Reads the words of CoNLL-U files and one or both of their tag columns. A multiword token is read
+    as the words that it represents, because these have the tags.
 
     AllenNLP's `universal_dependencies` reads syntax for a different model.
 
     # Parameters
 
     tags : `Literal["upos", "xpos", "both"]`
-        Which column: the 17 universal tags, or the tags of the language, which in English treebanks are the
-        Penn Treebank's, as in the paper. `"both"`: a tag such as `NOUN|NNS`.
+        Which column: the 17 universal tags, or the tags of the language, which in English treebanks
+        are the Penn Treebank's, as in the paper. `"both"`: a tag such as `NOUN|NNS`.
     """
 
     def __init__(self, *, tags: Literal["upos", "xpos", "both"] = "upos", **kwargs: Any) -> None:
@@ -36,12 +36,16 @@ class PosReader(TaskReader):
             tags = ["|".join(word[column] or "_" for column in self.columns) for word in sentence]
             yield number, ([word["form"] for word in sentence], tags if self.reads_gold else None)
 
-    def text_to_instance(self, words: Sequence[str | Token], tags: Sequence[str] | None = None) -> Instance:
+    def text_to_instance(
+        self, words: Sequence[str | Token], tags: Sequence[str] | None = None
+    ) -> Instance:
         """`tokens`, `metadata` (the words), and `tags` if tags are given."""
         fields = sentence_fields(words)
         if tags is not None:
             if any("_" in tag.split("|") for tag in tags):
                 upos = " (tags='upos' reads the universal tags)" if "xpos" in self.columns else ""
-                raise ValueError(f"expected a tag for each word as {' and '.join(self.columns)}, got '_'{upos}")
+                raise ValueError(
+                    f"expected a tag for each word as {' and '.join(self.columns)}, got '_'{upos}"
+                )
             fields["tags"] = SequenceLabelField(list(tags), fields["tokens"])
         return Instance(fields)

@@ -16,8 +16,9 @@ __all__ = ["SnliReader", "labelled_pairs"]
 @DatasetReader.register("elmo_snli")
 class SnliReader(FileReader, AllenNlpSnliReader):
     """
-    Like AllenNLP's `snli`, but with the `pairID` of a pair in its metadata, and with spaCy's rules as the tokenizer.
-    Pairs without a label are skipped: see `labelled_pairs`. For prediction, labels may be missing.
+    Like AllenNLP's `snli`, but with the `pairID` of a pair in its metadata, and with spaCy's rules
+    as the tokenizer. Pairs without a label are skipped: see `labelled_pairs`. For prediction,
+    labels may be missing.
     """
 
     wanted = "pair"
@@ -32,7 +33,9 @@ class SnliReader(FileReader, AllenNlpSnliReader):
     def instance_of(self, pair: dict[str, Any]) -> Instance:
         label = pair["gold_label"] if self.reads_gold else None
         if label not in (None, "contradiction", "neutral", "entailment"):
-            raise ValueError(f"expected contradiction, neutral or entailment as gold_label, got {label!r}")
+            raise ValueError(
+                f"expected contradiction, neutral or entailment as gold_label, got {label!r}"
+            )
         instance = self.text_to_instance(pair["sentence1"], pair["sentence2"], label)
         if "pairID" in pair:
             instance["metadata"].metadata["pairID"] = pair["pairID"]
@@ -40,5 +43,8 @@ class SnliReader(FileReader, AllenNlpSnliReader):
 
 
 def labelled_pairs(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The pairs of a file, each with its line number, except those with the label `-`: their annotators disagreed."""
+    """
+    The pairs of a file, each with its line number, except those with the label `-`: their
+    annotators disagreed.
+    """
     return ((number, pair) for number, pair in json_lines(path) if pair.get("gold_label") != "-")

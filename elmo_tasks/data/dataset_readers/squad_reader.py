@@ -12,7 +12,7 @@ from allennlp_models.rc.dataset_readers.squad import SquadReader as AllenNlpSqua
 from elmo_tasks.data.dataset_readers.task_reader import FileReader
 from elmo_tasks.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.text.lines import located
+from elmo_tasks.files.lines import located
 
 __all__ = ["SquadReader"]
 
@@ -20,21 +20,25 @@ __all__ = ["SquadReader"]
 @DatasetReader.register("elmo_squad")
 class SquadReader(FileReader, AllenNlpSquadReader):
     """
-    Like AllenNLP's `squad1`, but with spaCy's rules as the tokenizer. A paragraph is one sequence of tokens, as in the
-    code of the paper's model (section A.4; Clark and Gardner 2017). An answer that begins or ends within a token is
-    extended to the whole token. The most frequent of several correct answers is used for training.
+    Like AllenNLP's `squad1`, but with spaCy's rules as the tokenizer. A paragraph is one sequence
+    of tokens, as in the code of the paper's model (section A.4; Clark and Gardner 2017). An answer
+    that begins or ends within a token is extended to the whole token. The most frequent of several
+    correct answers is used for training.
 
     # Parameters
 
     max_passage_tokens : `int`, optional
-        Longer paragraphs are cut to this length, and a question is dropped if its answer was cut off. For
-        training only: evaluation needs whole paragraphs.
+        Longer paragraphs are cut to this length, and a question is dropped if its answer was cut
+        off. For training only: evaluation needs whole paragraphs.
     """
 
     wanted = "question"
 
     def __init__(
-        self, tokenizer: Optional[Tokenizer] = None, max_passage_tokens: Optional[int] = None, **kwargs: Any
+        self,
+        tokenizer: Optional[Tokenizer] = None,
+        max_passage_tokens: Optional[int] = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(
             tokenizer or SpacyBlankTokenizer(),
@@ -54,9 +58,17 @@ class SquadReader(FileReader, AllenNlpSquadReader):
                         name = question.get("id", next(numbers))
                         yield f"question {name}", (question, paragraph["context"], passage_tokens)
 
-    def instance_of(self, question: dict[str, Any], passage: str, passage_tokens: list[Token]) -> Instance | None:
-        answers = [(each["text"], each["answer_start"]) for each in question["answers"]] if self.reads_gold else None
-        return self.text_to_instance(question["question"], passage, answers, question.get("id"), passage_tokens)
+    def instance_of(
+        self, question: dict[str, Any], passage: str, passage_tokens: list[Token]
+    ) -> Instance | None:
+        answers = (
+            [(each["text"], each["answer_start"]) for each in question["answers"]]
+            if self.reads_gold
+            else None
+        )
+        return self.text_to_instance(
+            question["question"], passage, answers, question.get("id"), passage_tokens
+        )
 
     def _read(self, file_path: str) -> Iterator[Instance]:
         first: dict[str, Any] = {}
@@ -78,8 +90,8 @@ class SquadReader(FileReader, AllenNlpSquadReader):
         passage_tokens: list[Token] | None = None,
     ) -> Instance | None:
         """
-        As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its first
-        character. Returns `None` if all answers are beyond `max_passage_tokens`.
+        As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its
+        first character. Returns `None` if all answers are beyond `max_passage_tokens`.
         """
         if answers is not None and not all(text.strip() for text, _ in answers or [("", 0)]):
             raise ValueError("expected an answer, as in SQuAD 1.1, got none")
@@ -87,7 +99,9 @@ class SquadReader(FileReader, AllenNlpSquadReader):
             # The model would learn from the wrong span.
             if passage[start : start + len(text)] != text:
                 found = passage[start:][: len(text)]
-                raise ValueError(f"expected the answer {text!r} at character {start}, got {found!r}")
+                raise ValueError(
+                    f"expected the answer {text!r} at character {start}, got {found!r}"
+                )
         tokens = self._tokenizer.tokenize(passage) if passage_tokens is None else passage_tokens
         written = tokens
         if not is_normalized("NFC", passage):
@@ -105,7 +119,9 @@ class SquadReader(FileReader, AllenNlpSquadReader):
             return None
         # Words and characters are counted in the order of the fields.
         instance.fields["passage"] = TextField(tokens[: len(instance.fields.pop("passage"))])
-        instance["metadata"].metadata["passage_tokens"] = [token.text for token in instance["passage"].tokens]
+        instance["metadata"].metadata["passage_tokens"] = [
+            token.text for token in instance["passage"].tokens
+        ]
         # AllenNLP's reader adds them, but data loader workers refuse instances that have them.
         instance["question"]._token_indexers = None
         return instance

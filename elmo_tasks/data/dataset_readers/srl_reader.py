@@ -8,9 +8,14 @@ from pathlib import Path
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import SequenceLabelField
 
-from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields, word_of
+from elmo_tasks.data.dataset_readers.task_reader import (
+    SpanTagsField,
+    TaskReader,
+    sentence_fields,
+    word_of,
+)
+from elmo_tasks.files.lines import located
 from elmo_tasks.text.formats import columns_of, corpus_words, line_blocks, lines_in
-from elmo_tasks.text.lines import located
 
 __all__ = ["SrlReader", "annotated_sentences"]
 
@@ -29,16 +34,19 @@ _Row = tuple[int, list[str]]
 @DatasetReader.register("elmo_srl")
 class SrlReader(TaskReader):
     """
-    Reads a file in the columns of CoNLL-2012, or all files below a folder with names that end in `gold_conll`. Each
-    predicate of a sentence is an instance; columns without a `V` are skipped, and their number is logged.
+    Reads a file in the columns of CoNLL-2012, or all files below a folder with names that end in
+    `gold_conll`. Each predicate of a sentence is an instance; columns without a `V` are skipped,
+    and their number is logged.
 
-    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and loses a
-    proposition if two predicates share a word.
+    AllenNLP's `srl` does not read single files, accepts propositions with crossing brackets, and
+    loses a proposition if two predicates share a word.
     """
 
     wanted = "proposition, with its predicate marked as (V*)"
 
-    def rows(self, path: str) -> Iterator[tuple[int | str, tuple[list[Token], list[int], list[str] | None]]]:
+    def rows(
+        self, path: str
+    ) -> Iterator[tuple[int | str, tuple[list[Token], list[int], list[str] | None]]]:
         n_without_predicate = 0
         for file, rows in annotated_sentences(path):
             words = [Token(word_of(columns[_WORD])) for _, columns in rows]
@@ -47,19 +55,27 @@ class SrlReader(TaskReader):
                 if any(indicator):
                     tags = _tags(file, rows, column) if self.reads_gold else None
                     line = rows[0][0]
-                    yield line if file == path else f"{Path(file).name}, line {line}", (words, indicator, tags)
+                    yield (
+                        line if file == path else f"{Path(file).name}, line {line}",
+                        (words, indicator, tags),
+                    )
                 else:
                     n_without_predicate += 1
         if n_without_predicate:
-            logger.warning("%s: skipped %d propositions without a predicate (V)", path, n_without_predicate)
+            logger.warning(
+                "%s: skipped %d propositions without a predicate (V)", path, n_without_predicate
+            )
 
     def text_to_instance(
-        self, words: Sequence[str | Token], verb_indicator: Sequence[int], tags: Sequence[str] | None = None
+        self,
+        words: Sequence[str | Token],
+        verb_indicator: Sequence[int],
+        tags: Sequence[str] | None = None,
     ) -> Instance:
         """
-        `tokens`, `verb_indicator` (1 at the words of the predicate), `metadata`, and `tags` in the BIO scheme
-        if they are given. The metadata has `words`, `verb` and `verb_index` (the first word of the predicate
-        and its position), and `gold_tags`.
+        `tokens`, `verb_indicator` (1 at the words of the predicate), `metadata`, and `tags` in the
+        BIO scheme if they are given. The metadata has `words`, `verb` and `verb_index` (the first
+        word of the predicate and its position), and `gold_tags`.
         """
         fields = sentence_fields(words)
         text, metadata = fields["tokens"], fields["metadata"].metadata
@@ -73,9 +89,16 @@ class SrlReader(TaskReader):
 
 
 def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
-    """The sentences with columns of predicates in a file, or in the files of a folder: each with the file's path."""
-    for file in sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]:
-        lines = lines_in(file, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md")
+    """
+    The sentences with columns of predicates in a file, or in the files of a folder: each with the
+    file's path.
+    """
+    for file in (
+        sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]
+    ):
+        lines = lines_in(
+            file, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"
+        )
         for block in line_blocks(lines, lambda line: not line.strip() or line.startswith("#")):
             rows = [(number, columns_of(line)) for number, line in block]
             n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
@@ -83,7 +106,9 @@ def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
                 # If the coreference column is missing, the last predicate would be lost.
                 if len(columns) != n_columns or _CELL.fullmatch(columns[-1]):
                     expected = f"{n_columns} columns, the last of coreference"
-                    raise ValueError(f"expected {expected}, got {' '.join(columns)}: {file}, line {number}")
+                    raise ValueError(
+                        f"expected {expected}, got {' '.join(columns)}: {file}, line {number}"
+                    )
             if n_columns > _FIRST_PREDICATE + 1:
                 with located(file, rows[0][0]):
                     corpus_words(columns[_WORD] for _, columns in rows)
@@ -91,7 +116,10 @@ def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
 
 
 def _predicate(rows: list[_Row], column: int) -> list[int]:
-    """1 at the words of the predicate. AllenNLP also marks the words of `C-V`, which the model has to predict."""
+    """
+    1 at the words of the predicate. AllenNLP also marks the words of `C-V`, which the model has to
+    predict.
+    """
     indicator = []
     is_inside = False
     for _, columns in rows:
@@ -115,7 +143,9 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
         opened, n_closed = (match[1].split("(")[1:], len(match[2])) if match else ([], 0)
         n_open = len(opened) + (label is not None)
         if match is None or n_open > 1 or n_closed > n_open or (opened == ["V"] and "B-V" in tags):
-            expected = "arguments like (ARG0*, *, *) or (V*), one after the other, and one V per column"
+            expected = (
+                "arguments like (ARG0*, *, *) or (V*), one after the other, and one V per column"
+            )
             raise ValueError(f"expected {expected}, got {cell}: {file}, line {number}")
         label = opened[0] if opened else label
         tags.append("O" if label is None else f"{'B' if opened else 'I'}-{label}")

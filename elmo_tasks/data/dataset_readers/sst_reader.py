@@ -7,9 +7,9 @@ from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.fields import LabelField
 
 from elmo_tasks.data.dataset_readers.task_reader import TaskReader, sentence_fields
+from elmo_tasks.files.lines import located, numbered_lines
 from elmo_tasks.text import TREEBANK_WORDS
 from elmo_tasks.text.formats import lines_in
-from elmo_tasks.text.lines import located, numbered_lines
 
 __all__ = ["SstReader"]
 
@@ -17,19 +17,22 @@ __all__ = ["SstReader"]
 @DatasetReader.register("elmo_sst")
 class SstReader(TaskReader):
     r"""
-    Reads files with one tree per line, in the brackets of the Penn Treebank, with a sentiment from 0 (very
-    negative) to 4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`, or `(3 It 's good)`.
+    Reads files with one tree per line, in the brackets of the Penn Treebank, with a sentiment from
+    0 (very negative) to 4 (very positive) at each node: `(3 (2 It) (4 (2 's) (4 good)))`, or
+    `(3 It 's good)`.
 
-    Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double quotes to
-    `"`. A number and a fraction that are joined by a no-break space, as in the treebank, become two words.
+    Words are converted to ordinary text: `-LRB-` to `(`, `\/` to `/`, and the two kinds of double
+    quotes to `"`. A number and a fraction that are joined by a no-break space, as in the treebank,
+    become two words.
 
     AllenNLP's `sst_tokens` reads all phrases or none, and keeps the escapes of the treebank.
 
     # Parameters
 
     min_phrase_length : `int`, optional
-        `None` reads whole sentences. With a number, each phrase of at least that many tokens is an instance (the paper
-        trains on phrases of at least four, section A.8); shorter ones are skipped, even if they are whole sentences.
+        `None` reads whole sentences. With a number, each phrase of at least that many tokens is an
+        instance (the paper trains on phrases of at least four, section A.8); shorter ones are
+        skipped, even if they are whole sentences.
     """
 
     def __init__(self, *, min_phrase_length: Optional[int] = None, **kwargs: Any) -> None:

@@ -15,8 +15,8 @@ from allennlp.data import DatasetReader, Instance, Token, TokenIndexer
 from allennlp.data.fields import Field, ListField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
+from elmo_tasks.files.lines import located
 from elmo_tasks.text import as_words
-from elmo_tasks.text.lines import located
 
 __all__ = ["FileReader", "SpanTagsField", "TaskReader", "parts_of_file"]
 __all__ += ["sentence_fields", "word_of"]
@@ -27,9 +27,13 @@ _PART = re.compile(r"\s*(?:(\d+(?:\.\d+)?)%)?\s*:\s*(?:(\d+(?:\.\d+)?)%)?\s*")
 
 
 class FileReader:
-    """The part of a `DatasetReader` that creates an instance from each row of a file. Errors name the place."""
+    """
+    The part of a `DatasetReader` that creates an instance from each row of a file. Errors name the
+    place.
+    """
 
-    # Of `DatasetReader`, which is not a base: AllenNLP would look for the parameters of a subclass only there.
+    # Of `DatasetReader`, which is not a base: AllenNLP would look for the parameters of a subclass
+    # only there.
     shard_iterable: Any
     text_to_instance: Any
     _token_indexers: Any
@@ -41,11 +45,17 @@ class FileReader:
     """What a row is called."""
 
     def rows(self, path: str) -> Iterator[tuple[int | str, Any]]:
-        """For each instance, its line or other place in a local file, and the arguments of `instance_of`."""
+        """
+        For each instance, its line or other place in a local file, and the arguments of
+        `instance_of`.
+        """
         yield from ()
 
     def instance_of(self, *row: Any) -> Instance | None:
-        """The instance of a row, by default from the arguments of `text_to_instance`; `None` if it is skipped."""
+        """
+        The instance of a row, by default from the arguments of `text_to_instance`; `None` if it is
+        skipped.
+        """
         return self.text_to_instance(*row)
 
     def apply_token_indexers(self, instance: Instance) -> None:
@@ -105,23 +115,34 @@ def _texts_between(texts: list[Any], start: Fraction, stop: Fraction) -> list[An
 
 
 class TaskReader(FileReader, DatasetReader):
-    """The base class of our own readers. The default of `token_indexers` is a `SingleIdTokenIndexer` named `tokens`."""
+    """
+    The base class of our own readers. The default of `token_indexers` is a `SingleIdTokenIndexer`
+    named `tokens`.
+    """
 
-    def __init__(self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: Any) -> None:
-        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+    def __init__(
+        self, token_indexers: Optional[dict[str, TokenIndexer]] = None, **kwargs: Any
+    ) -> None:
+        super().__init__(
+            manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
+        )
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
 
 def _without_words(instance: Instance) -> list[str]:
     """The names of the texts that have no words."""
-    return [name for name, field in instance.fields.items() if isinstance(field, TextField) and not field.tokens]
+    return [
+        name
+        for name, field in instance.fields.items()
+        if isinstance(field, TextField) and not field.tokens
+    ]
 
 
 class SpanTagsField(SequenceLabelField):
     """
-    A `SequenceLabelField` of tags like `B-PER`. It adds each label to the vocabulary with all prefixes of the
-    scheme, because a tag that is missing from the training data by chance may be in the test data. The
-    prefixes are `BI` for BIO, and `BILU` for BIOUL.
+    A `SequenceLabelField` of tags like `B-PER`. It adds each label to the vocabulary with all
+    prefixes of the scheme, because a tag that is missing from the training data by chance may be in
+    the test data. The prefixes are `BI` for BIO, and `BILU` for BIOUL.
     """
 
     def __init__(self, tags: Sequence[str], text: TextField, *, prefixes: str) -> None:
@@ -144,5 +165,8 @@ def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
 
 
 def word_of(column: str) -> str:
-    """A word of CoNLL-2012, without the slash that OntoNotes has before some full stops and question marks."""
+    """
+    A word of CoNLL-2012, without the slash that OntoNotes has before some full stops and question
+    marks.
+    """
     return column[1:] if column in ("/.", "/?") else column

@@ -11,8 +11,8 @@ from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCach
 from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.bilm.layer_cache import shared_bilm
 from elmo_tasks.files.json_files import file_digest
+from elmo_tasks.files.shipped import PRETRAINED
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
-from elmo_tasks.shipped import PRETRAINED
 
 __all__ = ["ContextualBilm"]
 
@@ -20,24 +20,25 @@ __all__ = ["ContextualBilm"]
 @ContextualModel.register("bilm")
 class ContextualBilm(ContextualModel):
     """
-    The biLM that the embedders of a model share. A frozen biLM runs without gradients. If it is trained, add the losses
-    of several calls on one batch before `backward`, or pass `retain_graph=True`.
+    The biLM that the embedders of a model share. A frozen biLM runs without gradients. If it is
+    trained, add the losses of several calls on one batch before `backward`, or pass
+    `retain_graph=True`.
 
     # Parameters
 
     options : `Dict[str, Any]`
         The content of the biLM's `options.json`: in Jsonnet, `import 'options.json'`.
     pretrained_file : `str`, optional
-        Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of ELMoForManyLangs. Not needed
-        to load an archive, which contains the weights.
+        Path or URL of an HDF5 file in the public format, or of the `encoder.pkl` of
+        ELMoForManyLangs. Not needed to load an archive, which contains the weights.
     included, digest : `str`, optional
-        The name of a biLM in this package whose weights a model's archive leaves out, and the first 16 hexadecimal
-        digits of the SHA-256 of its weight file at the training.
+        The name of a biLM in this package whose weights a model's archive leaves out, and the first
+        16 hexadecimal digits of the SHA-256 of its weight file at the training.
     requires_grad : `bool`
         Whether the biLM is trained with the model. The paper freezes it (section 3.3).
     cache_folder : `str`, optional
-        The folder for the layers of sentences, which this run and later ones reuse; by default the folder in the
-        environment variable `ELMO_TASKS_CACHE`, if it is set.
+        The folder for the layers of sentences, which this run and later ones reuse; by default the
+        folder in the environment variable `ELMO_TASKS_CACHE`, if it is set.
     precision, cache_dtype, cache_max_bytes
         See `elmo_tasks.bilm.Bilm` and `elmo_tasks.bilm.LayerCache`.
     """
@@ -58,13 +59,17 @@ class ContextualBilm(ContextualModel):
         if included is not None:
             weights = PRETRAINED / included / "weights.hdf5"
             if digest != (found := file_digest(weights)[:16]):
-                raise ConfigurationError(f"this model was trained with {included} {digest}, got {found}")
+                raise ConfigurationError(
+                    f"this model was trained with {included} {digest}, got {found}"
+                )
             pretrained_file = str(weights)
             self.register_load_state_dict_pre_hook(_add_included)
         try:
             self.bilm = Bilm(BilmOptions.from_dict(options), precision=precision)
             if pretrained_file is not None:
-                self.bilm.load_weights(pretrained_file if included else cached_path(pretrained_file))
+                self.bilm.load_weights(
+                    pretrained_file if included else cached_path(pretrained_file)
+                )
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
@@ -77,7 +82,9 @@ class ContextualBilm(ContextualModel):
         self._pass = SharedPass()
         folder = cache_folder or os.environ.get("ELMO_TASKS_CACHE")
         self._cached_bilm = (
-            CachedBilm(self.bilm, LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes)) if folder else None
+            CachedBilm(self.bilm, LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes))
+            if folder
+            else None
         )
 
     @property
@@ -86,8 +93,8 @@ class ContextualBilm(ContextualModel):
 
     def share(self) -> None:
         """
-        For predictions: uses the biLM of a different model if it is the same one, and the layers that either of them
-        has computed for a sentence.
+        For predictions: uses the biLM of a different model if it is the same one, and the layers
+        that either of them has computed for a sentence.
         """
         is_frozen = not any(weight.requires_grad for weight in self.bilm.parameters())
         if is_frozen and self._cached_bilm is None:
@@ -98,7 +105,8 @@ class ContextualBilm(ContextualModel):
         """All layers and the mask, from shape `(batch_size, timesteps, 50)`."""
         weights = list(self.bilm.parameters())
         is_trained = any(weight.requires_grad for weight in weights)
-        # Weights that started at random have been trained after this step, so they may be frozen later.
+        # Weights that started at random have been trained after this step, so they may be frozen
+        # later.
         self._has_weights |= is_trained and self.training and torch.is_grad_enabled()
         if not (self._has_weights or is_trained):
             raise ConfigurationError(
@@ -107,7 +115,9 @@ class ContextualBilm(ContextualModel):
             )
         with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
             bilm = self._cached_bilm or self.bilm
-            return self._pass.output(character_ids, weights, torch.is_grad_enabled(), lambda: bilm(character_ids))
+            return self._pass.output(
+                character_ids, weights, torch.is_grad_enabled(), lambda: bilm(character_ids)
+            )
 
 
 def _add_included(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

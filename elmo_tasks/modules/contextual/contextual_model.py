@@ -16,8 +16,9 @@ __all__ = ["ContextualModel", "SharedPass"]
 
 class ContextualModel(torch.nn.Module, Registrable):
     """
-    The model that the `elmo` embedders of a task model share: "bilm" (the default in a config) or "transformer". It
-    computes all layers of a batch once, as a `BilmOutput`; each embedder mixes them with its own weights.
+    The model that the `elmo` embedders of a task model share: "bilm" (the default in a config) or
+    "transformer". It computes all layers of a batch once, as a `BilmOutput`; each embedder mixes
+    them with its own weights.
     """
 
     default_implementation = "bilm"
@@ -34,16 +35,21 @@ class ContextualModel(torch.nn.Module, Registrable):
 
 class SharedPass(threading.local):
     """
-    Stores the layers of the last batch for all embedders, separately for each thread. A batch is identified by its
-    tensor. It is recomputed if the tensor or a weight was changed in place, and after a gradient reached the layers,
-    because the backward pass frees their graph. Copies start empty.
+    Stores the layers of the last batch for all embedders, separately for each thread. A batch is
+    identified by its tensor. It is recomputed if the tensor or a weight was changed in place, and
+    after a gradient reached the layers, because the backward pass frees their graph. Copies start
+    empty.
     """
 
     def __init__(self) -> None:
         self._last: _Pass | None = None
 
     def output(
-        self, words: torch.Tensor, weights: Iterable[torch.Tensor], mode: Any, compute: Callable[[], BilmOutput]
+        self,
+        words: torch.Tensor,
+        weights: Iterable[torch.Tensor],
+        mode: Any,
+        compute: Callable[[], BilmOutput],
     ) -> BilmOutput:
         """`compute()`, or the last output if the batch, the weights and `mode` are the same."""
         # torch does not count changes of inference tensors.
@@ -63,9 +69,13 @@ class SharedPass(threading.local):
 
 
 class _Pass:
-    """The output for one batch, until its tensor is gone or a gradient reaches it, in any thread."""
+    """
+    The output for one batch, until its tensor is gone or a gradient reaches it, in any thread.
+    """
 
-    def __init__(self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any, output: BilmOutput) -> None:
+    def __init__(
+        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any, output: BilmOutput
+    ) -> None:
         self._words, self._mode = weakref.ref(words, self._forget), mode
         self._state: WeightsState | None = WeightsState(tensors)
         self._output: BilmOutput | None = output
@@ -73,10 +83,17 @@ class _Pass:
             if layer.requires_grad:
                 layer.register_hook(self._forget)
 
-    def output_of(self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any) -> BilmOutput | None:
+    def output_of(
+        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any
+    ) -> BilmOutput | None:
         """The output, if it is of this batch and these weights."""
         output, state = self._output, self._state
-        is_same = self._words() is words and self._mode == mode and state is not None and state.is_of(tensors)
+        is_same = (
+            self._words() is words
+            and self._mode == mode
+            and state is not None
+            and state.is_of(tensors)
+        )
         return output if is_same else None
 
     def _forget(self, *_: Any) -> None:

@@ -16,22 +16,27 @@ __all__ = ["PretrainedTransformer"]
 @ContextualModel.register("transformer")
 class PretrainedTransformer(ContextualModel):
     """
-    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or T5's encoder for each word, which each embedder of a
-    model mixes with its own weights. Use the token indexer `elmo_transformer` with the same `model_name`.
+    The layers of BERT, GPT-1, RoBERTa, XLNet, ALBERT, ELECTRA or T5's encoder for each word, which
+    each embedder of a model mixes with its own weights. Use the token indexer `elmo_transformer`
+    with the same `model_name`.
 
     # Parameters
 
     model_name : `str`
         A folder with a checkpoint, or a name on the Hugging Face hub.
     requires_grad : `bool`
-        Whether the transformer is trained with the model. A frozen transformer has no dropout, even in training.
+        Whether the transformer is trained with the model. A frozen transformer has no dropout, even
+        in training.
     pooling : `Literal["first", "avg"]`
         The vector of a word: its first piece, or the mean of its pieces.
     """
 
-    def __init__(self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg") -> None:
+    def __init__(
+        self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg"
+    ) -> None:
         super().__init__()
-        # Imported here because it imports torch's compiler, which would slow down every start of `allennlp`.
+        # Imported here because it imports torch's compiler, which would slow down every start of
+        # `allennlp`.
         from transformers import AutoConfig, AutoModel
 
         no_code: dict[str, Any] = {"trust_remote_code": False}
@@ -41,12 +46,18 @@ class PretrainedTransformer(ContextualModel):
             config = AutoConfig.from_pretrained(model_name, **no_code)
             transformer = AutoModel.from_config(config, **UNTRUSTED_TRANSFORMER)
         else:
-            transformer, info = AutoModel.from_pretrained(model_name, output_loading_info=True, **no_code)
+            transformer, info = AutoModel.from_pretrained(
+                model_name, output_loading_info=True, **no_code
+            )
         is_encoder_decoder = transformer.config.is_encoder_decoder
         not_needed = {"pooler", "decoder"} if is_encoder_decoder else {"pooler"}
         # transformers would leave them random.
-        if missing := sorted(name for name in info["missing_keys"] if not_needed.isdisjoint(name.split("."))):
-            raise ConfigurationError(f"expected all weights in {model_name}, got a checkpoint without {missing[0]}")
+        if missing := sorted(
+            name for name in info["missing_keys"] if not_needed.isdisjoint(name.split("."))
+        ):
+            raise ConfigurationError(
+                f"expected all weights in {model_name}, got a checkpoint without {missing[0]}"
+            )
         self.transformer_model = transformer.get_encoder() if is_encoder_decoder else transformer
         # No word uses the pooler, so it would never get a gradient.
         self.transformer_model.pooler = None
@@ -61,11 +72,16 @@ class PretrainedTransformer(ContextualModel):
         return self
 
     def forward(
-        self, input_ids: torch.Tensor, word_numbers: torch.Tensor, mask: torch.Tensor, **inputs: torch.Tensor
+        self,
+        input_ids: torch.Tensor,
+        word_numbers: torch.Tensor,
+        mask: torch.Tensor,
+        **inputs: torch.Tensor,
     ) -> BilmOutput:
         """
-        All layers, the embeddings first, and the mask of the words, of shape `(batch_size, timesteps)`. The other
-        tensors come from `TransformerIndexer`, with the batch in front. A word without pieces has zero vectors.
+        All layers, the embeddings first, and the mask of the words, of shape
+        `(batch_size, timesteps)`. The other tensors come from `TransformerIndexer`, with the batch
+        in front. A word without pieces has zero vectors.
         """
 
         def compute() -> BilmOutput:
@@ -78,8 +94,13 @@ class PretrainedTransformer(ContextualModel):
                     **{name: tensor[is_segment] for name, tensor in inputs.items()},
                     output_hidden_states=True,
                 ).hidden_states
-                pieces, starts = self._pieces_of_words(word_numbers[is_segment], is_segment.nonzero()[:, :1], mask)
-                vectors = [embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean") for layer in layers]
+                pieces, starts = self._pieces_of_words(
+                    word_numbers[is_segment], is_segment.nonzero()[:, :1], mask
+                )
+                vectors = [
+                    embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean")
+                    for layer in layers
+                ]
             # From shape (batch_size * timesteps, dim)
             return BilmOutput(tuple(vector.view(*mask.shape, -1) for vector in vectors), mask)
 
@@ -89,7 +110,10 @@ class PretrainedTransformer(ContextualModel):
     def _pieces_of_words(
         self, word_numbers: torch.Tensor, sentences: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The pieces of all words, from `word_numbers` of shape `(n_all_segments, n_pieces)`, and where each begins."""
+        """
+        The pieces of all words, from `word_numbers` of shape `(n_all_segments, n_pieces)`, and
+        where each begins.
+        """
         is_piece = word_numbers > 0
         # Shape: (n_pieces_of_words,), in ascending order
         words = (sentences * mask.size(1) + word_numbers - 1)[is_piece]

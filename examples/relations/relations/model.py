@@ -20,7 +20,9 @@ class RelationModel(ElmoModel):
         width = self.text_field_embedder.get_output_dim()
         self.heads, self.tails = torch.nn.Linear(width, hidden), torch.nn.Linear(width, hidden)
         # The first label is no relation.
-        self.scores = torch.nn.Parameter(torch.randn(len(self._labels) + 1, hidden, hidden) / hidden)
+        self.scores = torch.nn.Parameter(
+            torch.randn(len(self._labels) + 1, hidden, hidden) / hidden
+        )
 
     def forward(
         self,
@@ -31,17 +33,24 @@ class RelationModel(ElmoModel):
         words = self.text_field_embedder(tokens)
         mask = get_text_field_mask(tokens)
         # Shape: (batch_size, n_words, n_words, n_labels + 1)
-        logits = torch.einsum("bih,lhk,bjk->bijl", self.heads(words).relu(), self.scores, self.tails(words).relu())
+        logits = torch.einsum(
+            "bih,lhk,bjk->bijl", self.heads(words).relu(), self.scores, self.tails(words).relu()
+        )
         output: dict[str, Any] = {"probabilities": logits.softmax(-1), "metadata": metadata}
         if relations is not None:
             pairs = mask.unsqueeze(1) & mask.unsqueeze(2)
             # In `relations`, -1 is no relation.
-            output["loss"] = torch.nn.functional.cross_entropy(logits[pairs], relations[pairs].long() + 1)
+            output["loss"] = torch.nn.functional.cross_entropy(
+                logits[pairs], relations[pairs].long() + 1
+            )
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         words = [each["words"] for each in output_dict["metadata"]]
-        found = [self._found(each, table) for each, table in zip(words, output_dict["probabilities"], strict=True)]
+        found = [
+            self._found(each, table)
+            for each, table in zip(words, output_dict["probabilities"], strict=True)
+        ]
         return {"words": words, "relations": found}
 
     def _found(self, words: list[str], probabilities: torch.Tensor) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the task gives: its own kind of result, and the predictor that makes it."""
+"""What the task gives: its own type of results, and the predictor that makes it."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -8,15 +8,15 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-from elmo_tasks.kinds import Group, Place, Places
 from elmo_tasks.predictors import TaggingPredictor
+from elmo_tasks.predictors.results import Group, Spans, TextSpan
 from elmo_tasks.predictors.task import place_of, span_in
 
 
 class Relation(TypedDict):
     label: str
-    head: Place
-    tail: Place
+    head: TextSpan
+    tail: TextSpan
     probability: float
 
 
@@ -31,7 +31,7 @@ class Row(TypedDict):
     probability: float
 
 
-class Relations(Places):
+class Relations(Spans):
     result = list[Relation]
     row = Row
     has_threshold = True
@@ -44,12 +44,19 @@ class Relations(Places):
             row = {"label": each["label"], "probability": each["probability"]}
             for side in ("head", "tail"):
                 place = each[side]
-                row |= {side: place["text"], f"{side}_start": place["start"], f"{side}_end": place["end"]}
+                row |= {
+                    side: place["text"],
+                    f"{side}_start": place["start"],
+                    f"{side}_end": place["end"],
+                }
             yield row
 
     def groups(self, result: Any) -> list[Group]:
         return [
-            Group({**each["head"], "label": "head"}, [{**each["tail"], "label": each["label"], "type": "tail"}])
+            Group(
+                {**each["head"], "label": "head"},
+                [{**each["tail"], "label": each["label"], "type": "tail"}],
+            )
             for each in result
         ]
 
@@ -59,7 +66,7 @@ class RelationPredictor(TaggingPredictor):
     title = "Relations"
     about = "Who works for or lives in what: a list of relations with `label`, `head`, `tail` and `probability`."
     examples = (("Ann Lee works for Acme.",), ("Tom lives in Rome.",))
-    kind = Relations
+    result_type = Relations
     without_words: ClassVar[JsonDict] = {"words": [], "relations": []}
 
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
@@ -73,4 +80,7 @@ class RelationPredictor(TaggingPredictor):
 
     def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         relations = chain.from_iterable(output["relations"] for output in outputs)
-        return [{**each, **{side: span_in(texts[0], each[side]) for side in ("head", "tail")}} for each in relations]
+        return [
+            {**each, **{side: span_in(texts[0], each[side]) for side in ("head", "tail")}}
+            for each in relations
+        ]

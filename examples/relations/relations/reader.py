@@ -1,6 +1,6 @@
 """
-Lines with the words of a sentence and its relations, each after a tab, as `lives_in 0-0 3-3`: the label, and the first
-and the last word of two names, counted from 0.
+Lines with the words of a sentence and its relations, each after a tab, as `lives_in 0-0 3-3`: the
+label, and the first and the last word of two names, counted from 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,16 @@ class RelationReader(TaskReader):
                 sentence, *relations = line.rstrip("\n").split("\t")
                 yield number, (sentence.split(), relations if self.reads_gold else None)
 
-    def text_to_instance(self, words: Sequence[str | Token], relations: Sequence[str] | None = None) -> Instance:
+    def text_to_instance(
+        self, words: Sequence[str | Token], relations: Sequence[str] | None = None
+    ) -> Instance:
         fields = sentence_fields(words)
         if relations is not None:
             # A relation is found at the last words of its names.
             labels = [relation.split()[0] for relation in relations]
-            pairs = [tuple(int(name.split("-")[1]) for name in relation.split()[1:]) for relation in relations]
+            pairs = [
+                tuple(int(name.split("-")[1]) for name in relation.split()[1:])
+                for relation in relations
+            ]
             fields["relations"] = AdjacencyField(pairs, fields["tokens"], labels)
         return Instance(fields)

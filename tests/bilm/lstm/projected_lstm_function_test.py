@@ -13,7 +13,9 @@ CLIPS = Clips(0.4, 0.4)
 
 
 def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
-    """Inputs and parameters of two LSTMs with 3 units and 2 inputs and outputs, all with gradients."""
+    """
+    Inputs and parameters of two LSTMs with 3 units and 2 inputs and outputs, all with gradients.
+    """
     generator = torch.Generator().manual_seed(0)
     shapes = {
         "inputs": (2, sum(BATCH_SIZES), 2),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_tasks.bilm import Bilm, BilmOptions
-from elmo_tasks.bilm.characters import BYTES
+from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.bilm.many_langs import model_files, word_to_code_points
 from elmo_tasks.bilm.options import DictionaryOptions
@@ -36,14 +36,19 @@ def layers_of(bilm: Bilm, sentences: list[list[str]]) -> list[np.ndarray]:
     """For each sentence, of shape `(n_layers, n_words, dim)`."""
     rows = bilm.word_rows
     # `rows.batch` would refuse the empty word, which the original outputs include.
-    ids = [torch.tensor(np.array([rows.row_of(word) for word in s]).reshape(-1, rows.width)).long() for s in sentences]
+    ids = [
+        torch.tensor(np.array([rows.row_of(word) for word in s]).reshape(-1, rows.width)).long()
+        for s in sentences
+    ]
     # Shape: (n_layers, batch_size, timesteps, dim)
     layers = np.stack([layer.numpy() for layer in bilm(pad_sequence(ids, batch_first=True)).layers])
     return [layers[:, row, : len(words)] for row, words in enumerate(sentences)]
 
 
 def assert_same(found, expected):
-    assert all(torch.equal(one, other) for one, other in zip(found.layers, expected.layers, strict=True))
+    assert all(
+        torch.equal(one, other) for one, other in zip(found.layers, expected.layers, strict=True)
+    )
 
 
 @pytest.fixture
@@ -61,10 +66,15 @@ class TestLayers:
     def test_they_match_the_formulas(self, tmp_path, model):
         folder = write_model(tmp_path / "model", **MODELS[model])
         for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
-            np.testing.assert_allclose(found, layers_by_hand(folder, sentence), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                found, layers_by_hand(folder, sentence), rtol=1e-5, atol=1e-5
+            )
 
     def test_outputs_and_ids_equal_the_original_ones(self):
-        """Compared with the original code on each sentence alone: equal ids, and layers to within 2e-5."""
+        """
+        Compared with the original code on each sentence alone: equal ids, and layers to within
+        2e-5.
+        """
         folder = REFERENCE / "efml"
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
         outputs = np.load(folder / "outputs.npz")
@@ -123,12 +133,17 @@ class TestFiles:
         assert BilmOptions.from_dict(found.to_dict()) == found
 
     def test_the_network_of_the_published_models_is_known(self, tmp_path):
-        """Characters have 50 units and words 100. The archives do not contain the file that describes the network."""
+        """
+        Characters have 50 units and words 100. The archives do not contain the file that describes
+        the network.
+        """
         folder = write_model(tmp_path / "model", network=None)
         path = "/users4/conll18st/elmo/configs/cnn_50_100_512_4096_sample.json"
         (folder / "config.json").write_text(json.dumps({"config_path": path}))
         sizes = DictionaryOptions(n_characters=len(CHARACTERS), n_words=len(WORDS), word_dim=100)
-        assert read_any_options(folder / "config.json") == BilmOptions(character_dim=50, dictionaries=sizes)
+        assert read_any_options(folder / "config.json") == BilmOptions(
+            character_dim=50, dictionaries=sizes
+        )
 
     @pytest.mark.parametrize(
         ("text", "keys"),
@@ -190,12 +205,21 @@ class TestFiles:
         with pytest.raises(ValueError, match=word):
             Elmo(bilm).embed([["a"], ["a", word]])
         with pytest.raises(ValueError, match=word):
-            ElmoTokenIndexer(unicode_characters=9).tokens_to_indices([Token("a"), Token(word)], Vocabulary())
+            ElmoTokenIndexer(unicode_characters=9).tokens_to_indices(
+                [Token("a"), Token(word)], Vocabulary()
+            )
 
     def test_bytes_are_refused(self):
         sizes = DictionaryOptions(n_words=9, word_dim=3)
         wide = Bilm(
-            BilmOptions(cell_dim=4, projection_dim=3, character_dim=0, filters=(), n_highway=0, dictionaries=sizes)
+            BilmOptions(
+                cell_dim=4,
+                projection_dim=3,
+                character_dim=0,
+                filters=(),
+                n_highway=0,
+                dictionaries=sizes,
+            )
         )
         with pytest.raises(ValueError, match="unicode_characters"):
             wide(BYTES.batch([["a"]]))

@@ -1,4 +1,7 @@
-"""Small ELMoForManyLangs models with random weights, and their layers, computed from the formulas in NumPy."""
+"""
+Small ELMoForManyLangs models with random weights, and their layers, computed from the formulas in
+NumPy.
+"""
 
 import json
 from pathlib import Path
@@ -32,9 +35,14 @@ def write_model(
     is_new_format: bool = True,
     network: str | None = "cnn_small.json",
 ) -> Path:
-    """Writes the folder of a model; `network` names the file that describes it, and `None` omits that file."""
+    """
+    Writes the folder of a model; `network` names the file that describes it, and `None` omits that
+    file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({"config_path": f"/of/another/machine/{network}", "gpu": 3}))
+    (folder / "config.json").write_text(
+        json.dumps({"config_path": f"/of/another/machine/{network}", "gpu": 3})
+    )
     if network is not None:
         embedder = dict(
             name="cnn",
@@ -45,9 +53,19 @@ def write_model(
             char_dim=char_dim,
             max_characters_per_token=max_characters,
         )
-        encoder = dict(name="elmo", projection_dim=PROJECTION, dim=CELL, n_layers=2, cell_clip=0.6, proj_clip=0.7)
+        encoder = dict(
+            name="elmo",
+            projection_dim=PROJECTION,
+            dim=CELL,
+            n_layers=2,
+            cell_clip=0.6,
+            proj_clip=0.7,
+        )
         (folder / network).write_text(json.dumps({"token_embedder": embedder, "encoder": encoder}))
-    for name, keys in (("char.dic", CHARACTERS if char_dim else []), ("word.dic", WORDS if word_dim else [])):
+    for name, keys in (
+        ("char.dic", CHARACTERS if char_dim else []),
+        ("word.dic", WORDS if word_dim else []),
+    ):
         if keys:
             lines = [f"{key}\t{number}\n" for number, key in enumerate(keys)]
             (folder / name).write_text("".join(lines), encoding="utf-8")
@@ -76,7 +94,9 @@ def _states(char_dim: int, word_dim: int, n_highway: int) -> dict[str, dict[str,
     embedder["projection.weight"] = random(PROJECTION, word_dim + n_filters)
     embedder["projection.bias"] = random(PROJECTION)
     encoder = {}
-    for layer in (f"{direction}_layer_{k}" for direction in ("forward", "backward") for k in (0, 1)):
+    for layer in (
+        f"{direction}_layer_{k}" for direction in ("forward", "backward") for k in (0, 1)
+    ):
         encoder[f"{layer}.input_linearity.weight"] = random(4 * CELL, PROJECTION)
         encoder[f"{layer}.state_linearity.weight"] = random(4 * CELL, PROJECTION)
         encoder[f"{layer}.state_linearity.bias"] = random(4 * CELL)
@@ -85,15 +105,23 @@ def _states(char_dim: int, word_dim: int, n_highway: int) -> dict[str, dict[str,
 
 
 def layers_by_hand(folder: Path, sentence: list[str]) -> np.ndarray:
-    """The layers of a sentence by the formulas of Che et al. (2018) and their code, of shape `(3, n_words, 12)`."""
+    """
+    The layers of a sentence by the formulas of Che et al. (2018) and their code, of shape
+    `(3, n_words, 12)`.
+    """
     network = json.loads((folder / "cnn_small.json").read_text())["token_embedder"]
     embedder, encoder = (
         {key: value.double().numpy() for key, value in torch.load(folder / f"{name}.pkl").items()}
         for name in ("token_embedder", "encoder")
     )
     tokens = np.stack([_token(embedder, network, word) for word in ["<bos>", *sentence, "<eos>"]])
-    forward, backward = _lstms(encoder, "forward", tokens), _lstms(encoder, "backward", tokens[::-1])
-    layers = [np.concatenate([one, other[::-1]], 1) for one, other in zip(forward, backward, strict=True)]
+    forward, backward = (
+        _lstms(encoder, "forward", tokens),
+        _lstms(encoder, "backward", tokens[::-1]),
+    )
+    layers = [
+        np.concatenate([one, other[::-1]], 1) for one, other in zip(forward, backward, strict=True)
+    ]
     return np.stack(layers)[:, 1:-1]
 
 
@@ -112,12 +140,16 @@ def _token(weights: dict[str, np.ndarray], network: dict[str, Any], word: str) -
         pooled = []
         for k, (width, _) in enumerate(FILTERS):
             filters, bias = weights[f"convolutions.{k}.weight"], weights[f"convolutions.{k}.bias"]
-            windows = [np.tensordot(filters, rows[p : p + width].T, 2) for p in range(limit - width + 1)]
+            windows = [
+                np.tensordot(filters, rows[p : p + width].T, 2) for p in range(limit - width + 1)
+            ]
             pooled.append(np.max(windows, 0) + bias)
         x = np.concatenate(pooled)
         x = np.tanh(x) if network["activation"] == "tanh" else np.maximum(x, 0)
         for k in range(network["n_highway"]):
-            new, gate = np.split(weights[HIGHWAY.format(k, "weight")] @ x + weights[HIGHWAY.format(k, "bias")], 2)
+            new, gate = np.split(
+                weights[HIGHWAY.format(k, "weight")] @ x + weights[HIGHWAY.format(k, "bias")], 2
+            )
             gate = 1 / (1 + np.exp(-gate))
             x = gate * x + (1 - gate) * np.maximum(new, 0)
         parts.append(x)
@@ -130,7 +162,10 @@ def _lstms(weights: dict[str, np.ndarray], direction: str, inputs: np.ndarray) -
         name = f"{direction}_layer_{k}"
         h, c, outputs = np.zeros(PROJECTION), np.zeros(CELL), []
         for u in layers[-1]:
-            z = weights[f"{name}.input_linearity.weight"] @ u + weights[f"{name}.state_linearity.weight"] @ h
+            z = (
+                weights[f"{name}.input_linearity.weight"] @ u
+                + weights[f"{name}.state_linearity.weight"] @ h
+            )
             i, f, g, o = np.split(z + weights[f"{name}.state_linearity.bias"], 4)
             i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
             c = np.clip(i * np.tanh(g) + f * c, -0.6, 0.6)

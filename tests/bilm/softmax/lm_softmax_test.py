@@ -12,7 +12,9 @@ from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax, Negatives
 N_WORDS, DIM = 50, 6
 
 
-def random_softmax(n_words: int = N_WORDS, dim: int = DIM, *, n_samples: int | None = None, seed: int = 0) -> LmSoftmax:
+def random_softmax(
+    n_words: int = N_WORDS, dim: int = DIM, *, n_samples: int | None = None, seed: int = 0
+) -> LmSoftmax:
     """In float64, with a random bias instead of zeros."""
     torch.manual_seed(seed)
     softmax = LmSoftmax(n_words, dim, n_samples=n_samples).double()
@@ -32,12 +34,18 @@ def torch_loss(softmax: LmSoftmax, hidden: torch.Tensor, targets: torch.Tensor) 
     return cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="sum")
 
 
-def gradients(loss: torch.Tensor, softmax: LmSoftmax, hidden: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def gradients(
+    loss: torch.Tensor, softmax: LmSoftmax, hidden: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
     return torch.autograd.grad(loss, [hidden, softmax.weight, softmax.bias])
 
 
 def assert_same_loss(
-    softmax: LmSoftmax, ours: torch.Tensor, expected: torch.Tensor, hidden: torch.Tensor, **tolerances: float
+    softmax: LmSoftmax,
+    ours: torch.Tensor,
+    expected: torch.Tensor,
+    hidden: torch.Tensor,
+    **tolerances: float,
 ) -> None:
     """Compares the values and the gradients."""
     torch.testing.assert_close(ours, expected, **tolerances)
@@ -46,20 +54,32 @@ def assert_same_loss(
         torch.testing.assert_close(our, their, **tolerances)
 
 
-def draw_these(monkeypatch: pytest.MonkeyPatch, words: list[int], horizon: float = math.inf) -> None:
+def draw_these(
+    monkeypatch: pytest.MonkeyPatch, words: list[int], horizon: float = math.inf
+) -> None:
     """Makes these words the samples; by default, as if they were drawn with certainty."""
     negatives = Negatives(torch.tensor(words, dtype=torch.int64), torch.tensor(horizon))
-    monkeypatch.setattr(softmax_module, "draw_negatives", lambda n_words, n_samples, device: negatives)
+    monkeypatch.setattr(
+        softmax_module, "draw_negatives", lambda n_words, n_samples, device: negatives
+    )
 
 
 class TestFull:
-    @given(st.integers(0, 12), st.integers(1, 30), st.integers(1, 5), st.integers(1, 200), st.booleans())
+    @given(
+        st.integers(0, 12),
+        st.integers(1, 30),
+        st.integers(1, 5),
+        st.integers(1, 200),
+        st.booleans(),
+    )
     def test_it_equals_torch_in_any_chunks(self, n, n_words, dim, logits_at_once, training):
         softmax = random_softmax(n_words, dim).train(training)
         hidden, targets = random_rows(n, n_words, dim)
         with pytest.MonkeyPatch.context() as monkeypatch:
             monkeypatch.setattr(softmax_module, "LOGITS_AT_ONCE", logits_at_once)
-            assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
+            assert_same_loss(
+                softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden
+            )
 
     def test_under_autocast_the_sum_is_float32(self):
         softmax = random_softmax().float()
@@ -86,7 +106,9 @@ class TestLogLikelihood:
         ours = softmax.log_likelihood(hidden, torch.arange(N_WORDS))
         assert ours.shape == (N_WORDS,) and not ours.requires_grad
         torch.testing.assert_close(ours.exp().sum(), torch.tensor(1.0, dtype=torch.float64))
-        torch.testing.assert_close(ours, linear(hidden[0], softmax.weight, softmax.bias).log_softmax(-1).detach())
+        torch.testing.assert_close(
+            ours, linear(hidden[0], softmax.weight, softmax.bias).log_softmax(-1).detach()
+        )
 
     @pytest.mark.parametrize(("n_blocks", "n_words"), [(0, 5), (0.1, 2049), (1, 1024), (2.5, 3000)])
     def test_any_number_of_blocks_equals_torch(self, n_blocks, n_words):
@@ -94,7 +116,9 @@ class TestLogLikelihood:
         softmax = random_softmax(n_words, 3)
         hidden, targets = random_rows(n, n_words, 3)
         ours = softmax.log_likelihood(hidden, targets)
-        expected = -cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="none").detach()
+        expected = -cross_entropy(
+            linear(hidden, softmax.weight, softmax.bias), targets, reduction="none"
+        ).detach()
         torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-10)
         assert (ours <= 0).all()
 
@@ -111,9 +135,13 @@ class TestLogLikelihood:
     def test_very_unlikely_words_do_not_underflow(self, scale):
         softmax = random_softmax().float()
         hidden, targets = (scale * random_rows()[0].float(), random_rows()[1])
-        expected = -cross_entropy(linear(hidden, softmax.weight, softmax.bias), targets, reduction="none").detach()
+        expected = -cross_entropy(
+            linear(hidden, softmax.weight, softmax.bias), targets, reduction="none"
+        ).detach()
         assert scale == 1.0 or expected.min() < -90.0
-        torch.testing.assert_close(softmax.log_likelihood(hidden, targets), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            softmax.log_likelihood(hidden, targets), expected, rtol=1e-5, atol=1e-5
+        )
 
     @pytest.mark.parametrize("shift", [-200.0, -60.0, 60.0, 200.0])
     @pytest.mark.parametrize("is_in_biases", [True, False])
@@ -134,7 +162,9 @@ class TestSampled:
         draw_these(monkeypatch, torch.randperm(N_WORDS).tolist())
         softmax = random_softmax(n_samples=10)
         hidden, targets = random_rows()
-        assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
+        assert_same_loss(
+            softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden
+        )
 
     def test_it_is_tensorflows_formula(self, monkeypatch):
         words, horizon = [3, 0, 17, 8], 2.5
@@ -142,7 +172,9 @@ class TestSampled:
         softmax = random_softmax(n_samples=4)
         hidden, targets = random_rows(8)
         targets[:2] = torch.tensor([17, 3])
-        count = 1 - torch.exp(-horizon * torch.log((torch.arange(N_WORDS) + 2) / (torch.arange(N_WORDS) + 1)))
+        count = 1 - torch.exp(
+            -horizon * torch.log((torch.arange(N_WORDS) + 2) / (torch.arange(N_WORDS) + 1))
+        )
         logits = linear(hidden, softmax.weight, softmax.bias) - count.log()
         expected = torch.zeros((), dtype=torch.float64)
         for row, target in zip(logits, targets.tolist(), strict=True):
@@ -153,7 +185,9 @@ class TestSampled:
     def test_in_evaluation_it_is_the_full_softmax(self):
         softmax = random_softmax(n_samples=5).eval()
         hidden, targets = random_rows()
-        assert_same_loss(softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden)
+        assert_same_loss(
+            softmax, softmax(hidden, targets), torch_loss(softmax, hidden, targets), hidden
+        )
 
     def test_the_mean_approaches_the_full_softmax_with_more_samples(self):
         """The sampled loss is too small, as in TensorFlow."""
@@ -168,13 +202,18 @@ class TestSampled:
             losses = [softmax(hidden, targets) for _ in range(100)]
             gradient = sum(gradients(loss, softmax, hidden)[1] for loss in losses) / 100
             distances[0].append(float((1 - torch.stack(losses).mean() / expected).detach()))
-            distances[1].append(float((gradient - expected_gradient).norm() / expected_gradient.norm()))
+            distances[1].append(
+                float((gradient - expected_gradient).norm() / expected_gradient.norm())
+            )
         for each in distances:
             assert each == sorted(each, reverse=True)
             assert each[0] > 0.1 and 0 < each[-1] < 0.005
 
     def test_the_mean_gradient_at_the_true_distribution_is_zero(self):
-        """With expected counts, the mean gradient is zero to within 5 standard errors, as with the full softmax."""
+        """
+        With expected counts, the mean gradient is zero to within 5 standard errors, as with the
+        full softmax.
+        """
         softmax = LmSoftmax(N_WORDS, 1, n_samples=25)
         torch.manual_seed(0)
         probabilities = (torch.rand(N_WORDS) + 0.1) / torch.arange(1, N_WORDS + 1)
@@ -193,5 +232,7 @@ class TestSampled:
 
         assert largest_error() < 5
         with pytest.MonkeyPatch.context() as monkeypatch:
-            monkeypatch.setattr(Negatives, "log_expected_counts", lambda self, words: torch.zeros(words.shape))
+            monkeypatch.setattr(
+                Negatives, "log_expected_counts", lambda self, words: torch.zeros(words.shape)
+            )
             assert largest_error() > 20

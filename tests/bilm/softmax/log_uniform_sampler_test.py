@@ -17,8 +17,13 @@ def log_uniform(n_words: int) -> np.ndarray:
     return np.log((k + 2) / (k + 1)) / np.log(n_words + 1)
 
 
-def draw_with_rejection(n_words: int, n_samples: int, rng: np.random.Generator) -> tuple[list[int], int]:
-    """Like TensorFlow's sampler, draws until there are enough distinct words; returns them and the number of draws."""
+def draw_with_rejection(
+    n_words: int, n_samples: int, rng: np.random.Generator
+) -> tuple[list[int], int]:
+    """
+    Like TensorFlow's sampler, draws until there are enough distinct words; returns them and the
+    number of draws.
+    """
     words: dict[int, None] = {}
     n_tries = 0
     while len(words) < n_samples:
@@ -42,10 +47,14 @@ class TestDrawNegatives:
         words = [draw_negatives(12, 3, CPU).words[0].item() for _ in range(4000)]
         expected = log_uniform(12)
         frequencies = np.bincount(words, minlength=12) / 4000
-        assert (np.abs(frequencies - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000)).all()
+        assert (
+            np.abs(frequencies - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000)
+        ).all()
 
     def test_sets_are_drawn_as_in_tensorflow(self):
-        """Compared with sets drawn by rejection, to within 5 standard deviations of the difference."""
+        """
+        Compared with sets drawn by rejection, to within 5 standard deviations of the difference.
+        """
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
         ours, theirs = np.zeros(12), np.zeros(12)
@@ -78,7 +87,9 @@ class TestExpectedCounts:
     def test_the_horizon_is_the_number_of_tries(self):
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
-        ours = np.array([draw_negatives(12, 5, CPU).horizon.item() * math.log(13) for _ in range(2000)])
+        ours = np.array(
+            [draw_negatives(12, 5, CPU).horizon.item() * math.log(13) for _ in range(2000)]
+        )
         theirs = np.array([draw_with_rejection(12, 6, rng)[1] for _ in range(2000)])
         error = math.sqrt((ours.var() + theirs.var()) / 2000)
         assert abs(ours.mean() - theirs.mean()) < 5 * error

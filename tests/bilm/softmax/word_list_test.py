@@ -10,7 +10,8 @@ SPECIAL = ["<S>", "</S>", "<UNK>"]
 def lines() -> st.SearchStrategy[str]:
     """Strings that can be a line of UTF-8, including the line separators of Unicode."""
     return st.text(
-        st.characters(codec="utf-8", exclude_characters="\n\r") | st.sampled_from("aé\x85\u2028 "), min_size=1
+        st.characters(codec="utf-8", exclude_characters="\n\r") | st.sampled_from("aé\x85\u2028 "),
+        min_size=1,
     )
 
 
@@ -20,7 +21,11 @@ class TestWordList:
         assert len(words) == 5
         assert words.words == ("<S>", "</S>", "<UNK>", "the", "The")
         assert words.indices(["The", "cat", "</S>", "the", "<UNK>"]) == [4, 2, 1, 3, 2]
-        assert WordList(["</S>", "the", "<UNK>", "<S>"]).indices(["<S>", "</S>", "cat"]) == [3, 0, 2]
+        assert WordList(["</S>", "the", "<UNK>", "<S>"]).indices(["<S>", "</S>", "cat"]) == [
+            3,
+            0,
+            2,
+        ]
 
     @given(st.lists(lines().map(lambda line: "".join(line.split())), unique=True))
     def test_a_file_holds_the_list(self, tmp_path_factory, words):

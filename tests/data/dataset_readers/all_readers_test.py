@@ -36,16 +36,25 @@ def reader_of(name: str, **arguments: Any) -> DatasetReader:
 
 def texts_of(instance: Instance) -> list[TextField]:
     fields = [field for field in instance.fields.values() if isinstance(field, TextField)]
-    return fields + [text for field in instance.fields.values() if isinstance(field, ListField) for text in field]
+    return fields + [
+        text for field in instance.fields.values() if isinstance(field, ListField) for text in field
+    ]
 
 
 def words_of(instances: Iterable[Instance]) -> list[str]:
-    return [repr([[token.text for token in text.tokens] for text in texts_of(instance)]) for instance in instances]
+    return [
+        repr([[token.text for token in text.tokens] for text in texts_of(instance)])
+        for instance in instances
+    ]
 
 
 class TestEveryReader:
     def test_it_is_made_from_a_config(self, name):
-        instances = list(reader_of(name, token_indexers={"x": {"type": "elmo"}}, max_instances=2).read(FILES[name]))
+        instances = list(
+            reader_of(name, token_indexers={"x": {"type": "elmo"}}, max_instances=2).read(
+                FILES[name]
+            )
+        )
         assert len(instances) == 2
         for text in (text for instance in instances for text in texts_of(instance)):
             assert isinstance(text.token_indexers["x"], ElmoTokenIndexer)

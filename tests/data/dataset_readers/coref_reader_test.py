@@ -12,7 +12,9 @@ SENTENCES = [["Ann", "sang", "."], ["She", "slept"]]
 
 def metadata_of(instance: Instance) -> dict[str, Any]:
     metadata: dict[str, Any] = instance["metadata"].metadata
-    assert [[token.text for token in text.tokens] for text in instance["tokens"]] == metadata["sentences"]
+    assert [[token.text for token in text.tokens] for text in instance["tokens"]] == metadata[
+        "sentences"
+    ]
     return metadata
 
 
@@ -34,10 +36,15 @@ class TestCorefReader:
         assert metadata["speakers"] == [["-"] * 3, ["-"] * 2]
         assert (metadata["document"], metadata["genre"]) == ("", "")
         assert "clusters" not in metadata
-        assert metadata_of(CorefReader().text_to_instance(SENTENCES, name="nw/x", genre="bc"))["genre"] == "bc"
+        assert (
+            metadata_of(CorefReader().text_to_instance(SENTENCES, name="nw/x", genre="bc"))["genre"]
+            == "bc"
+        )
 
     def test_the_tensors_are_sentence_by_sentence(self):
-        reader = CorefReader(token_indexers={"tokens": SingleIdTokenIndexer(), "elmo": ElmoTokenIndexer()})
+        reader = CorefReader(
+            token_indexers={"tokens": SingleIdTokenIndexer(), "elmo": ElmoTokenIndexer()}
+        )
         instances = [reader.text_to_instance(SENTENCES), reader.text_to_instance([["x"]])]
         for instance in instances:
             reader.apply_token_indexers(instance)
@@ -47,10 +54,15 @@ class TestCorefReader:
         tokens = batch.as_tensor_dict()["tokens"]
         index = vocabulary.get_token_index
         rows = [[index(word) for word in words] for words in SENTENCES]
-        assert tokens["tokens"]["tokens"].tolist() == [[rows[0], rows[1] + [0]], [[index("x"), 0, 0], [0, 0, 0]]]
+        assert tokens["tokens"]["tokens"].tolist() == [
+            [rows[0], rows[1] + [0]],
+            [[index("x"), 0, 0], [0, 0, 0]],
+        ]
         assert tokens["elmo"]["character_ids"].shape == (2, 2, 3, 50)
 
-    @pytest.mark.parametrize(("remove", "kept"), [(True, [[(0, 0), (3, 3)]]), (False, [[(1, 1)], [(0, 0), (3, 3)]])])
+    @pytest.mark.parametrize(
+        ("remove", "kept"), [(True, [[(0, 0), (3, 3)]]), (False, [[(1, 1)], [(0, 0), (3, 3)]])]
+    )
     def test_clusters_of_one_mention_can_be_dropped(self, remove, kept):
         reader = CorefReader(remove_singleton_clusters=remove)
         instance = reader.text_to_instance(SENTENCES, clusters=[[(1, 1)], [(0, 0), (3, 3)]])

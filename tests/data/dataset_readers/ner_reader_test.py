@@ -16,7 +16,9 @@ SCHEMES = {
 }
 
 
-def read(path: Path, content: str | bytes, reads_gold: bool = True) -> list[tuple[list[str], list[str] | None]]:
+def read(
+    path: Path, content: str | bytes, reads_gold: bool = True
+) -> list[tuple[list[str], list[str] | None]]:
     """Words and tags of the instances, from the fields that a model receives."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     reader = NerReader()
@@ -32,7 +34,9 @@ def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:
 
 class TestNerReader:
     @pytest.mark.parametrize("scheme", SCHEMES)
-    @pytest.mark.parametrize("middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"])
+    @pytest.mark.parametrize(
+        "middle", ["", "NNP ", "NNP I-NP "], ids=["2 columns", "3 columns", "4 columns"]
+    )
     def test_every_scheme_and_number_of_columns_is_read_as_bioul(self, path, scheme, middle):
         lines = [f"{word} {middle}{tag}" for word, tag in zip(WORDS, SCHEMES[scheme], strict=True)]
         assert read(path, "\n".join(lines) + "\n") == [(WORDS, BIOUL)]
@@ -41,7 +45,9 @@ class TestNerReader:
         import allennlp_models.tagging  # noqa: F401
 
         file = str(fixtures_root / "ner" / "dev.txt")
-        theirs = DatasetReader.from_params(Params({"type": "conll2003", "convert_to_coding_scheme": "BIOUL"}))
+        theirs = DatasetReader.from_params(
+            Params({"type": "conll2003", "convert_to_coding_scheme": "BIOUL"})
+        )
         expected = [
             ([t.text for t in instance["tokens"].tokens], list(instance["tags"].labels))
             for instance in theirs.read(file)
@@ -54,10 +60,15 @@ class TestNerReader:
         """The first is MultiCoNER's, with as many columns as a line of words."""
         content = "# id 7\tdomain=en\nAnn _ _ B-PER\n# _ _ O\n\n# sent_id = x\nRome _ _ B-LOC\n"
         expected = [["U-PER", "O"], ["U-LOC"]] if reads_gold else [None, None]
-        assert read(path, content, reads_gold) == list(zip([["Ann", "#"], ["Rome"]], expected, strict=True))
+        assert read(path, content, reads_gold) == list(
+            zip([["Ann", "#"], ["Rome"]], expected, strict=True)
+        )
 
     def test_a_file_of_words_has_no_tags(self, path):
-        assert read(path, "New\nYork\n\nParis\n", reads_gold=False) == [(["New", "York"], None), (["Paris"], None)]
+        assert read(path, "New\nYork\n\nParis\n", reads_gold=False) == [
+            (["New", "York"], None),
+            (["Paris"], None),
+        ]
 
     @pytest.mark.parametrize(
         "content",
@@ -69,7 +80,14 @@ class TestNerReader:
             "-DOCSTART- O\n\na O\nb B-PER\n\n-DOCSTART- O\nc O\n",
             "-DOCSTART- O\na O\nb B-PER\n-DOCSTART- O\n\nc O\n",
         ],
-        ids=["tabs", "CRLF", "no final newline", "spare empty lines", "documents", "documents without empty lines"],
+        ids=[
+            "tabs",
+            "CRLF",
+            "no final newline",
+            "spare empty lines",
+            "documents",
+            "documents without empty lines",
+        ],
     )
     def test_sentences_are_found_in_any_layout(self, path, content):
         assert read(path, content) == [(["a", "b"], ["O", "U-PER"]), (["c"], ["O"])]

@@ -10,7 +10,9 @@ WORDS = (["A", "man", "is", "n't", "here", "."], ["It", "rains"])
 
 
 def content_of(instance: Instance) -> tuple[list[str], list[str], str | None]:
-    premise, hypothesis = ([token.text for token in instance[name].tokens] for name in ("premise", "hypothesis"))
+    premise, hypothesis = (
+        [token.text for token in instance[name].tokens] for name in ("premise", "hypothesis")
+    )
     return premise, hypothesis, instance["label"].label if "label" in instance.fields else None
 
 
@@ -20,7 +22,13 @@ class TestSnliReader:
 
         file = str(fixtures_root / "snli" / "train.jsonl")
         theirs = DatasetReader.from_params(
-            Params({"type": "snli", "tokenizer": {"type": "spacy_blank"}, "combine_input_fields": False})
+            Params(
+                {
+                    "type": "snli",
+                    "tokenizer": {"type": "spacy_blank"},
+                    "combine_input_fields": False,
+                }
+            )
         )
         expected = [
             (
@@ -38,7 +46,9 @@ class TestSnliReader:
         pairs = {**PAIR, "gold_label": "-", "pairID": "a"}, {**PAIR, "pairID": "b"}
         path.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
         reader = SnliReader()
-        assert [content_of(instance) for instance in reader.read(str(path))] == [(*WORDS, "neutral")]
+        assert [content_of(instance) for instance in reader.read(str(path))] == [
+            (*WORDS, "neutral")
+        ]
         reader.reads_gold = False
         instances = list(reader.read(str(path)))
         assert [content_of(instance) for instance in instances] == [(*WORDS, None)] * 2

@@ -18,7 +18,9 @@ def squad(path: Path, *passages: tuple[str, list[list[str]]]) -> str:
             {
                 "id": f"{number}-{index}",
                 "question": f"What is {index}?",
-                "answers": [{"text": text, "answer_start": passage.index(text)} for text in answers],
+                "answers": [
+                    {"text": text, "answer_start": passage.index(text)} for text in answers
+                ],
             }
             for index, answers in enumerate(questions)
         ]
@@ -31,7 +33,9 @@ def answer_of(instance: Instance) -> str:
     """The text of the passage from the first to the last token of the gold span."""
     metadata = instance["metadata"].metadata
     first, last = instance["span_start"].sequence_index, instance["span_end"].sequence_index
-    return metadata["original_passage"][metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]]
+    return metadata["original_passage"][
+        metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]
+    ]
 
 
 class TestSquadReader:
@@ -39,7 +43,10 @@ class TestSquadReader:
         (instance,) = SquadReader().read(squad(path, ("Ann Lee won.", [["Lee"]])))
         assert [token.text for token in instance["question"].tokens] == ["What", "is", "0", "?"]
         assert [token.text for token in instance["passage"].tokens] == ["Ann", "Lee", "won", "."]
-        assert (instance["span_start"].sequence_index, instance["span_end"].sequence_index) == (1, 1)
+        assert (instance["span_start"].sequence_index, instance["span_end"].sequence_index) == (
+            1,
+            1,
+        )
         assert instance["metadata"].metadata == {
             "id": "0-0",
             "question_tokens": ["What", "is", "0", "?"],
@@ -70,12 +77,20 @@ class TestSquadReader:
     @pytest.mark.parametrize("answer", ["Çelik Müller", "Zürich", "Zoë", "in Zürich."])
     def test_the_places_are_in_the_text_as_it_was_given(self, path, answer):
         """NFD has more characters than the words, which are in NFC."""
-        passage, answer = (normalize("NFD", text) for text in ("Zoë met Çelik Müller in Zürich.", answer))
+        passage, answer = (
+            normalize("NFD", text) for text in ("Zoë met Çelik Müller in Zürich.", answer)
+        )
         (instance,) = SquadReader().read(squad(path, (passage, [[answer]])))
         assert answer_of(instance) == answer and instance["metadata"]["original_passage"] == passage
         words = ["Zoë", "met", "Çelik", "Müller", "in", "Zürich", "."]
-        assert [token.text for token in instance["passage"].tokens] == instance["metadata"]["passage_tokens"] == words
-        (cut,) = SquadReader(max_passage_tokens=6).read(squad(path, (passage, [[answer.removesuffix(".")]])))
+        assert (
+            [token.text for token in instance["passage"].tokens]
+            == instance["metadata"]["passage_tokens"]
+            == words
+        )
+        (cut,) = SquadReader(max_passage_tokens=6).read(
+            squad(path, (passage, [[answer.removesuffix(".")]]))
+        )
         assert answer_of(cut) == answer.removesuffix(".") and len(cut["passage"]) == 6
 
     def test_the_most_common_answer_is_the_target_and_all_answers_are_right(self, path):
@@ -92,7 +107,9 @@ class TestSquadReader:
 
     def test_long_passages_are_cut_and_questions_without_answers_dropped(self, path):
         """With a limit of four tokens: answers in the third token and around the cut."""
-        file = squad(path, ("one two three four five six", [["three"], ["five"], ["four five"], ["four"]]))
+        file = squad(
+            path, ("one two three four five six", [["three"], ["five"], ["four five"], ["four"]])
+        )
         instances = list(SquadReader(max_passage_tokens=4).read(file))
         assert [answer_of(instance) for instance in instances] == ["three", "four"]
         assert all(len(instance["passage"].tokens) == 4 for instance in instances)
@@ -105,13 +122,18 @@ class TestSquadReader:
 
         for name in ("train", "dev"):
             file = str(fixtures_root / "squad" / f"{name}.json")
-            ours, theirs = list(SquadReader().read(file)), list(Theirs.squad1(SpacyBlankTokenizer()).read(file))
+            ours, theirs = (
+                list(SquadReader().read(file)),
+                list(Theirs.squad1(SpacyBlankTokenizer()).read(file)),
+            )
             assert len(ours) == len(theirs) > 10
             for one, other in zip(ours, theirs, strict=True):
                 for field in ("span_start", "span_end"):
                     assert one[field].sequence_index == other[field].sequence_index
                 for field in ("question", "passage"):
-                    assert [t.text for t in one[field].tokens] == [t.text for t in other[field].tokens]
+                    assert [t.text for t in one[field].tokens] == [
+                        t.text for t in other[field].tokens
+                    ]
 
     def test_without_answers_there_is_no_span(self):
         instance = SquadReader().text_to_instance("Who?", "Ann.")

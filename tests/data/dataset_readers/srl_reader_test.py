@@ -18,7 +18,11 @@ def rows(words: str, *columns: str) -> str:
 
 def content_of(instance: Instance) -> tuple[list[str], list[int], list[str] | None]:
     tags = list(instance["tags"].labels) if "tags" in instance.fields else None
-    return [token.text for token in instance["tokens"].tokens], list(instance["verb_indicator"].labels), tags
+    return (
+        [token.text for token in instance["tokens"].tokens],
+        list(instance["verb_indicator"].labels),
+        tags,
+    )
 
 
 def read(path: Path, content: str) -> list[Any]:
@@ -47,7 +51,10 @@ class TestSrlReader:
     def test_two_predicates_may_share_a_word(self, path):
         content = rows("his hand shake", "(ARG0*) * (V*)", "* (ARG1*) (V*)")
         words, mark = ["his", "hand", "shake"], [0, 0, 1]
-        assert read(path, content) == [(words, mark, ["B-ARG0", "O", "B-V"]), (words, mark, ["O", "B-ARG1", "B-V"])]
+        assert read(path, content) == [
+            (words, mark, ["B-ARG0", "O", "B-V"]),
+            (words, mark, ["O", "B-ARG1", "B-V"]),
+        ]
 
     def test_the_instances_match_allennlps(self, fixtures_root):
         """AllenNLP's reader marks `C-V`, and reads columns without a predicate."""
@@ -58,13 +65,21 @@ class TestSrlReader:
         for instance in DatasetReader.from_params(Params({"type": "srl"})).read(str(folder)):
             words, indicator, tags = content_of(instance)
             if any(indicator):
-                indicator = [mark * (tag != "B-C-V") for mark, tag in zip(indicator, tags, strict=True)]
+                indicator = [
+                    mark * (tag != "B-C-V") for mark, tag in zip(indicator, tags, strict=True)
+                ]
                 expected.append((words, indicator, tags))
         assert len(expected) > 100
         assert [content_of(instance) for instance in SrlReader().read(str(folder))] == expected
 
     def test_a_folder_is_read_in_the_order_of_names(self, tmp_path):
-        for name in ("b/z.gold_conll", "b/a.v4_gold_conll", "a/c/x.gold_conll", "a/x.gold_skel", "x.txt"):
+        for name in (
+            "b/z.gold_conll",
+            "b/a.v4_gold_conll",
+            "a/c/x.gold_conll",
+            "a/x.gold_skel",
+            "x.txt",
+        ):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(rows(name, "(V*)"))
         found = [instance["tokens"].tokens[0].text for instance in SrlReader().read(str(tmp_path))]
@@ -74,7 +89,11 @@ class TestSrlReader:
         for words in (["Ann", "slept"], [Token("Ann"), Token("slept")]):
             instance = SrlReader().text_to_instance(words, [0, 1])
             assert content_of(instance) == (["Ann", "slept"], [0, 1], None)
-            assert instance["metadata"].metadata == {"words": ["Ann", "slept"], "verb": "slept", "verb_index": 1}
+            assert instance["metadata"].metadata == {
+                "words": ["Ann", "slept"],
+                "verb": "slept",
+                "verb_index": 1,
+            }
 
     def test_a_label_has_both_its_tags_in_the_vocabulary(self, path):
         path.write_text(rows("a b", "(ARG0*) (V*)"))

@@ -26,28 +26,56 @@ class TestSstReader:
     def test_the_phrases_match_allennlps(self, fixtures_root, min_phrase_length):
         import allennlp_models.classification  # noqa: F401
 
-        unescaped = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"', r"and\/or": "and/or", r"1\/2": "1/2"}
+        unescaped = {
+            "-LRB-": "(",
+            "-RRB-": ")",
+            "``": '"',
+            "''": '"',
+            r"and\/or": "and/or",
+            r"1\/2": "1/2",
+        }
         file = str(fixtures_root / "sst" / "train.txt")
         theirs = DatasetReader.from_params(
             Params({"type": "sst_tokens", "use_subtrees": min_phrase_length is not None})
         )
         expected = [
-            ([unescaped.get(token.text, token.text) for token in instance["tokens"].tokens], instance["label"].label)
+            (
+                [unescaped.get(token.text, token.text) for token in instance["tokens"].tokens],
+                instance["label"].label,
+            )
             for instance in theirs.read(file)
         ]
-        expected = [(words, label) for words, label in expected if len(words) >= (min_phrase_length or 1)]
+        expected = [
+            (words, label) for words, label in expected if len(words) >= (min_phrase_length or 1)
+        ]
         found = SstReader(min_phrase_length=min_phrase_length).read(file)
         assert [content_of(instance) for instance in found] == expected
         assert len(expected) >= 60
 
     def test_words_are_unescaped(self, path):
-        words = ["-LRB-", "-RRB-", "``", "''", "-LSB-", "-RCB-", r"and\/or", r"\*", "'", "--", "O'Brien", "'s"]
+        words = [
+            "-LRB-",
+            "-RRB-",
+            "``",
+            "''",
+            "-LSB-",
+            "-RCB-",
+            r"and\/or",
+            r"\*",
+            "'",
+            "--",
+            "O'Brien",
+            "'s",
+        ]
         expected = ["(", ")", '"', '"', "[", "}", "and/or", "*", "'", "--", "O'Brien", "'s"]
         tree = "(2 " + " ".join(f"(2 {word})" for word in words) + ")"
         assert read(path, tree) == [(expected, "2")]
 
     def test_a_number_with_its_fraction_is_two_words(self, path):
-        """The treebank writes them as one word, with a no-break space, for which no word vector exists."""
+        """
+        The treebank writes them as one word, with a no-break space, for which no word vector
+        exists.
+        """
         assert read(path, "(2 (2 8\u00a01\\/2) (2 hours))") == [(["8", "1/2", "hours"], "2")]
 
     @pytest.mark.parametrize("content", [f"{TREE}\r\n{TREE}\r\n", f"\ufeff\n{TREE}\n \n\n  {TREE}"])

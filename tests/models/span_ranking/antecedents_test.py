@@ -13,23 +13,46 @@ from elmo_tasks.models.span_ranking import (
     pair_products,
 )
 
-BUCKETS = [range(1, 2), range(2, 3), range(3, 4), range(4, 5), range(5, 8), range(8, 16), range(16, 32), range(32, 64)]
+BUCKETS = [
+    range(1, 2),
+    range(2, 3),
+    range(3, 4),
+    range(4, 5),
+    range(5, 8),
+    range(8, 16),
+    range(16, 32),
+    range(32, 64),
+]
 
 
 def scorer(**kwargs: Any) -> AntecedentScorer:
     torch.manual_seed(0)
-    sizes = {"span_dim": 6, "n_genres": 3, "hidden_dim": 5, "feature_dim": 4, "max_antecedents": 70, "dropout": 0.2}
+    sizes = {
+        "span_dim": 6,
+        "n_genres": 3,
+        "hidden_dim": 5,
+        "feature_dim": 4,
+        "max_antecedents": 70,
+        "dropout": 0.2,
+    }
     return AntecedentScorer(**{**sizes, **kwargs}).double().eval()
 
 
-def inputs(n_mentions: int, span_dim: int = 6) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+def inputs(
+    n_mentions: int, span_dim: int = 6
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
     torch.manual_seed(1)
     double = torch.double
-    vectors, scores = torch.randn(n_mentions, span_dim, dtype=double), torch.randn(n_mentions, dtype=double)
+    vectors, scores = (
+        torch.randn(n_mentions, span_dim, dtype=double),
+        torch.randn(n_mentions, dtype=double),
+    )
     return vectors, scores, torch.randint(3, (n_mentions,)), 2
 
 
-def pair_score(module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int) -> torch.Tensor:
+def pair_score(
+    module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int
+) -> torch.Tensor:
     """Lee et al.'s formula for one pair, on the concatenated parts."""
     bucket = next((number for number, bucket in enumerate(BUCKETS) if i - j in bucket), 8)
     parts = [
@@ -64,14 +87,22 @@ class TestAntecedentScorer:
         module, data = scorer(max_antecedents=3000), inputs(8)
         is_right = antecedents_in_clusters(data[2], 7)
         rows = [
-            [pair_score(module, *data, i, i - 1 - a) if a < i else torch.tensor(-math.inf) for a in range(7)]
+            [
+                pair_score(module, *data, i, i - 1 - a) if a < i else torch.tensor(-math.inf)
+                for a in range(7)
+            ]
             for i in range(8)
         ]
         gradients = []
-        for scores in (module(*data), torch.stack([torch.stack([score.double() for score in row]) for row in rows])):
+        for scores in (
+            module(*data),
+            torch.stack([torch.stack([score.double() for score in row]) for row in rows]),
+        ):
             module.zero_grad()
             negative_log_likelihood(scores, is_right).backward()
-            gradients.append({name: parameter.grad.clone() for name, parameter in module.named_parameters()})
+            gradients.append(
+                {name: parameter.grad.clone() for name, parameter in module.named_parameters()}
+            )
         assert all(gradient.abs().max() > 0 for gradient in gradients[0].values())
         torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-8)
 
@@ -113,7 +144,10 @@ class TestClusters:
     def test_chains_of_antecedents_are_clusters(self):
         """The chains are 0 <- 2 <- 5 and 1 <- 3."""
         spans = [[0, 0], [1, 2], [3, 3], [4, 4], [5, 9], [7, 7]]
-        assert clusters_of(spans, [-1, -1, 0, 1, -1, 2]) == [[(0, 0), (3, 3), (7, 7)], [(1, 2), (4, 4)]]
+        assert clusters_of(spans, [-1, -1, 0, 1, -1, 2]) == [
+            [(0, 0), (3, 3), (7, 7)],
+            [(1, 2), (4, 4)],
+        ]
         assert clusters_of([], []) == []
 
 
@@ -129,7 +163,9 @@ class TestPairProducts:
     def test_they_match_each_pair_with_a_mention_before(self, sizes, n_before):
         own, reference = tensors(*sizes), tensors(*sizes)
         # Shape: (n_mentions, n_antecedents, 1)
-        is_before = (torch.arange(sizes[1]) < n_before + torch.arange(sizes[0]).unsqueeze(1)).unsqueeze(-1)
+        is_before = (
+            torch.arange(sizes[1]) < n_before + torch.arange(sizes[0]).unsqueeze(1)
+        ).unsqueeze(-1)
         found = pair_products(*own, n_before) * is_before
         expected = torch.einsum("ms,as,hs->mah", *reference) * is_before
         torch.testing.assert_close(found, expected)

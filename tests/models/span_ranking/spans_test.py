@@ -8,7 +8,9 @@ from elmo_tasks.models.span_ranking import SpanEmbedder, spans_without_crossings
 
 def embedder(max_width: int = 3, dropout: float = 0.0) -> SpanEmbedder:
     torch.manual_seed(0)
-    return SpanEmbedder(embedded_dim=5, hidden_dim=4, max_width=max_width, width_dim=2, dropout=dropout)
+    return SpanEmbedder(
+        embedded_dim=5, hidden_dim=4, max_width=max_width, width_dim=2, dropout=dropout
+    )
 
 
 def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -58,7 +60,9 @@ class TestSpanEmbedder:
 
 class TestSpansWithoutCrossings:
     @given(
-        spans=st.sets(st.builds(lambda s, w: (s, s + w), st.integers(0, 15), st.integers(0, 9)), max_size=60),
+        spans=st.sets(
+            st.builds(lambda s, w: (s, s + w), st.integers(0, 15), st.integers(0, 9)), max_size=60
+        ),
         limit=st.integers(0, 30),
         seed=st.integers(0, 1000),
     )
@@ -69,8 +73,12 @@ class TestSpansWithoutCrossings:
         scores = torch.randint(8, (len(ordered),), generator=generator).float()
         taken: list[int] = []
         for row in sorted(range(len(ordered)), key=lambda row: (-scores[row], row)):
-            if len(taken) < limit and not any(crosses(ordered[row], ordered[other]) for other in taken):
+            if len(taken) < limit and not any(
+                crosses(ordered[row], ordered[other]) for other in taken
+            ):
                 taken.append(row)
-        kept = spans_without_crossings(torch.tensor(ordered, dtype=torch.long).reshape(-1, 2), scores, limit)
+        kept = spans_without_crossings(
+            torch.tensor(ordered, dtype=torch.long).reshape(-1, 2), scores, limit
+        )
         assert kept.tolist() == sorted(taken)
         assert kept.dtype == torch.long

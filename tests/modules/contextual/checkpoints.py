@@ -1,4 +1,7 @@
-"""Tiny checkpoints of each family of transformers with random weights, in the hub's format, made without a network."""
+"""
+Tiny checkpoints of each family of transformers with random weights, in the hub's format, made
+without a network.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +14,12 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from tests.paths import FIXTURES
 
-_SIZE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+_SIZE = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+}
 POSITIONS = 40
 _N_PIECES = 150
 
@@ -22,7 +30,8 @@ def write_checkpoint(family: str, folder: Path) -> Path:
     torch.manual_seed(0)
     model = make(len(tokenizer)).eval()
     with torch.no_grad():
-        # Random weights of the usual scale give all pieces nearly the same vector; T5's weights are larger.
+        # Random weights of the usual scale give all pieces nearly the same vector; T5's weights are
+        # larger.
         for parameter in model.parameters():
             if parameter.dim() > 1 and family != "t5":
                 parameter.mul_(10)
@@ -39,7 +48,9 @@ def _word_piece(special: list[str]) -> tokenizers.Tokenizer:
     tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(_text(), trainers.WordPieceTrainer(vocab_size=_N_PIECES, special_tokens=special))
+    tokenizer.train_from_iterator(
+        _text(), trainers.WordPieceTrainer(vocab_size=_N_PIECES, special_tokens=special)
+    )
     return tokenizer
 
 
@@ -47,7 +58,9 @@ def _unigram(special: list[str], unknown: str) -> tokenizers.Tokenizer:
     tokenizer = tokenizers.Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=_N_PIECES, special_tokens=special, unk_token=unknown)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=_N_PIECES, special_tokens=special, unk_token=unknown
+    )
     tokenizer.train_from_iterator(_text(), trainer)
     return tokenizer
 
@@ -61,7 +74,8 @@ def _bert() -> Any:
     tokenizer = _word_piece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     _template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]", "[SEP]")
     fast = transformers.BertTokenizerFast(tokenizer_object=tokenizer, do_lower_case=False)
-    # Like the published one: trained on masked words, without the pooler, which word vectors do not need.
+    # Like the published one: trained on masked words, without the pooler, which word vectors do not
+    # need.
     return fast, lambda size: transformers.BertForMaskedLM(
         transformers.BertConfig(vocab_size=size, max_position_embeddings=POSITIONS, **_SIZE)
     )
@@ -72,7 +86,9 @@ def _electra() -> Any:
     _template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]", "[SEP]")
     fast = transformers.ElectraTokenizerFast(tokenizer_object=tokenizer, do_lower_case=False)
     return fast, lambda size: transformers.ElectraForPreTraining(
-        transformers.ElectraConfig(vocab_size=size, embedding_size=8, max_position_embeddings=POSITIONS, **_SIZE)
+        transformers.ElectraConfig(
+            vocab_size=size, embedding_size=8, max_position_embeddings=POSITIONS, **_SIZE
+        )
     )
 
 
@@ -87,7 +103,9 @@ def _roberta() -> Any:
     fast = transformers.RobertaTokenizerFast(tokenizer_object=tokenizer)
     # Positions start after the padding position.
     return fast, lambda size: transformers.RobertaForMaskedLM(
-        transformers.RobertaConfig(vocab_size=size, max_position_embeddings=POSITIONS + 2, pad_token_id=1, **_SIZE)
+        transformers.RobertaConfig(
+            vocab_size=size, max_position_embeddings=POSITIONS + 2, pad_token_id=1, **_SIZE
+        )
     )
 
 
@@ -95,11 +113,15 @@ def _gpt() -> Any:
     tokenizer = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.BpeTrainer(vocab_size=_N_PIECES, special_tokens=["<unk>"], end_of_word_suffix="</w>")
+    trainer = trainers.BpeTrainer(
+        vocab_size=_N_PIECES, special_tokens=["<unk>"], end_of_word_suffix="</w>"
+    )
     tokenizer.train_from_iterator(_text(), trainer)
     fast = transformers.OpenAIGPTTokenizerFast(tokenizer_object=tokenizer)
     return fast, lambda size: transformers.OpenAIGPTLMHeadModel(
-        transformers.OpenAIGPTConfig(vocab_size=size, n_positions=POSITIONS, n_embd=16, n_layer=2, n_head=2)
+        transformers.OpenAIGPTConfig(
+            vocab_size=size, n_positions=POSITIONS, n_embd=16, n_layer=2, n_head=2
+        )
     )
 
 
@@ -118,7 +140,9 @@ def _albert() -> Any:
     _template(tokenizer, "[CLS]:0 $A:0 [SEP]:0", "[CLS]", "[SEP]")
     fast = transformers.AlbertTokenizerFast(tokenizer_object=tokenizer)
     return fast, lambda size: transformers.AlbertForMaskedLM(
-        transformers.AlbertConfig(vocab_size=size, embedding_size=8, max_position_embeddings=POSITIONS, **_SIZE)
+        transformers.AlbertConfig(
+            vocab_size=size, embedding_size=8, max_position_embeddings=POSITIONS, **_SIZE
+        )
     )
 
 
@@ -127,14 +151,16 @@ def _t5() -> Any:
     _template(tokenizer, "$A:0 </s>:0", "</s>")
     fast = transformers.T5TokenizerFast(tokenizer_object=tokenizer, extra_ids=0)
     return fast, lambda size: transformers.T5ForConditionalGeneration(
-        transformers.T5Config(vocab_size=size, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2)
+        transformers.T5Config(
+            vocab_size=size, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2
+        )
     )
 
 
 def reference_layers(folder: Path, words: list[str], pooling: str = "avg") -> list[torch.Tensor]:
     """
-    The layers of a sentence from the library itself, each of shape `(n_words, dim)`. Its tokenizer splits the words one
-    by one, as AllenNLP does, and its model reads all pieces in one pass.
+    The layers of a sentence from the library itself, each of shape `(n_words, dim)`. Its tokenizer
+    splits the words one by one, as AllenNLP does, and its model reads all pieces in one pass.
     """
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **tokenizer_kwargs(folder))
     model = transformers.AutoModel.from_pretrained(folder).eval()
@@ -143,7 +169,10 @@ def reference_layers(folder: Path, words: list[str], pooling: str = "avg") -> li
     encoding = tokenizer(words, is_split_into_words=True, return_tensors="pt")
     with torch.no_grad():
         layers = model(**encoding, output_hidden_states=True).hidden_states
-    of_words = [[i for i, word in enumerate(encoding.word_ids()) if word == number] for number in range(len(words))]
+    of_words = [
+        [i for i, word in enumerate(encoding.word_ids()) if word == number]
+        for number in range(len(words))
+    ]
     chosen = [pieces[:1] if pooling == "first" else pieces for pieces in of_words]
     return [torch.stack([layer[0, pieces].mean(0) for pieces in chosen]) for layer in layers]
 

@@ -39,7 +39,8 @@ class TestSharedPass:
             weight.grad = None
             loss = passes(words).layers[0].sum() + 3 * passes(words).layers[1].sum()
             loss.backward()
-            # A backward pass frees the graph of the layers, so the next step on the same batch is a new pass.
+            # A backward pass frees the graph of the layers, so the next step on the same batch is a
+            # new pass.
             assert passes.n == n
             assert weight.grad.tolist() == [7, 7]
 

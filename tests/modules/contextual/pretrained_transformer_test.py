@@ -49,7 +49,9 @@ class TestPretrainedTransformer:
             for row, words in enumerate(SENTENCES):
                 expected = reference_layers(folder, words, pooling)
                 for layer, of_library in zip(output.layers, expected, strict=True):
-                    torch.testing.assert_close(layer[row, : len(words)], of_library, rtol=1e-4, atol=1e-5)
+                    torch.testing.assert_close(
+                        layer[row, : len(words)], of_library, rtol=1e-4, atol=1e-5
+                    )
             assert not any(layer[~output.mask].any() for layer in output.layers)
 
     @pytest.mark.parametrize("family", FAMILIES)
@@ -63,7 +65,10 @@ class TestPretrainedTransformer:
             assert output.mask.sum(1).tolist() == [60, 7, 1, 3]
             # Each of these words is one piece.
             size = max_length - special
-            segments = [reference_layers(folder, words[start : start + size]) for start in range(0, 60, size)]
+            segments = [
+                reference_layers(folder, words[start : start + size])
+                for start in range(0, 60, size)
+            ]
             for layer, *of_library in zip(output.layers, *segments, strict=True):
                 torch.testing.assert_close(layer[0], torch.cat(of_library), rtol=1e-4, atol=1e-5)
 
@@ -86,10 +91,16 @@ class TestPretrainedTransformer:
         names = ("input_ids", "attention_mask", "token_type_ids")
         inputs = {name: batch[name][0] for name in names}
         with torch.no_grad():
-            return AutoModel.from_pretrained(folder).eval()(**inputs, output_hidden_states=True).hidden_states
+            return (
+                AutoModel.from_pretrained(folder)
+                .eval()(**inputs, output_hidden_states=True)
+                .hidden_states
+            )
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_frozen_weights_have_no_dropout_and_trained_ones_have_gradients(self, checkpoint, family):
+    def test_frozen_weights_have_no_dropout_and_trained_ones_have_gradients(
+        self, checkpoint, family
+    ):
         folder = checkpoint(family)
         batch = batch_of(folder)
         frozen = PretrainedTransformer(folder)
@@ -98,18 +109,27 @@ class TestPretrainedTransformer:
         assert torch.equal(in_training, expected) and not in_training.requires_grad
         trained = PretrainedTransformer(folder, requires_grad=True).train()
         sum(layer.square().sum() for layer in trained(**batch).layers).backward()
-        # XLNet's vector for masked words is not used, nor, with transformers 5, are the types of its segments.
-        lacking = {name.rpartition(".")[2] for name, weight in trained.named_parameters() if weight.grad is None}
+        # XLNet's vector for masked words is not used, nor, with transformers 5, are the types of
+        # its segments.
+        lacking = {
+            name.rpartition(".")[2]
+            for name, weight in trained.named_parameters()
+            if weight.grad is None
+        }
         assert lacking <= {"mask_emb", "seg_embed", "r_s_bias"}
 
     def test_two_places_share_one_pass(self, bert):
         batch = batch_of(bert)
         for requires_grad in (False, True):
             transformer = ContextualModel.from_params(
-                Params({"type": "transformer", "model_name": str(bert), "requires_grad": requires_grad})
+                Params(
+                    {"type": "transformer", "model_name": str(bert), "requires_grad": requires_grad}
+                )
             ).train()
             passes = []
-            transformer.transformer_model.register_forward_pre_hook(lambda *args, passes=passes: passes.append(args))
+            transformer.transformer_model.register_forward_pre_hook(
+                lambda *args, passes=passes: passes.append(args)
+            )
             one, other = (TransformerTokenEmbedder(transformer) for _ in range(2))
             mixed = one(**batch)
             assert torch.equal(mixed, other(**batch))
@@ -142,7 +162,9 @@ class TestTransformersInEveryModel:
         before = copy.deepcopy(model.state_dict())
         model.train()
         model(**batch)["loss"].backward()
-        torch.optim.Adam([weight for weight in model.parameters() if weight.requires_grad], lr=0.01).step()
+        torch.optim.Adam(
+            [weight for weight in model.parameters() if weight.requires_grad], lr=0.01
+        ).step()
         after = model.eval().state_dict()
         changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
         assert not any(".transformer_model." in name for name in changed)

@@ -17,7 +17,9 @@ def names_of_allennlp(ours: str) -> str:
     return f"_module.layer_{layer}.cell.{part}_linearity.{kind}"
 
 
-def both(n_layers: int = 3, dropout: float = 0.0, bias: bool = False) -> tuple[Seq2SeqEncoder, Seq2SeqEncoder]:
+def both(
+    n_layers: int = 3, dropout: float = 0.0, bias: bool = False
+) -> tuple[Seq2SeqEncoder, Seq2SeqEncoder]:
     """Ours and AllenNLP's with the same random weights, in float64."""
     torch.manual_seed(0)
     ours = AlternatingHighwayLstm(6, 4, n_layers, dropout, bias).double()
@@ -66,7 +68,9 @@ class TestAlternatingHighwayLstm:
         torch.testing.assert_close(found[0][0], found[1][0], rtol=1e-6, atol=1e-6)
         by_name = dict(zip(dict(theirs.named_parameters()), found[1][1], strict=True))
         for (name, _), gradient in zip(ours.named_parameters(), found[0][1], strict=True):
-            torch.testing.assert_close(gradient, by_name[names_of_allennlp(name)], rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(
+                gradient, by_name[names_of_allennlp(name)], rtol=1e-6, atol=1e-6
+            )
         assert not torch.equal(ours(inputs, mask), ours(inputs, mask))
         ours.eval(), theirs.eval()
         torch.testing.assert_close(ours(inputs, mask), theirs(inputs, mask))

@@ -1,0 +1,150 @@
+"""The outputs `.conll`, columns of words as in CoNLL-2003, and `.conllu`."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elmo_tasks.corpora.annotations import Annotations
+from elmo_tasks.corpora.corpus import in_column
+from elmo_tasks.files.lines import as_cell
+from elmo_tasks.predictors.results import Names
+from elmo_tasks.text.tags import spans_to_bioul, tags_to_spans
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+    from elmo_tasks import TrainedTask
+
+__all__ = ["write_conll", "write_conllu"]
+
+logger = logging.getLogger(__name__)
+
+
+def _tags(doc: "Doc", task: "TrainedTask", result: Any) -> list[dict[str, str]]:
+    return task.result_type.tags([(token.idx, token.idx + len(token)) for token in doc], result)
+
+
+def _sentences(doc: "Doc") -> Iterator[list["Token"]]:
+    for sentence in doc.sents:
+        words = [token for token in sentence if not token.is_space]
+        if words:
+            yield words
+
+
+def write_conll(annotations: Annotations, path: Path) -> None:
+    """A word and a column for each task, as in CoNLL-2003."""
+    with open(path, "w", encoding="utf-8") as file:
+        for document, doc in annotations.docs():
+            # As spaCy's converter expects it.
+            file.write("-DOCSTART- -X- O O\n\n")
+            results = document.results.items()
+            tags = [_tags(doc, annotations.tasks[name], result) for name, result in results]
+            # The last column has BIO tags, if there are some.
+            tags.sort(key=lambda tags_of_task: "tag" in next(iter(tags_of_task), {}))
+            for words in _sentences(doc):
+                for word in words:
+                    cells = [word.text, *(_one_tag(tags_of_task[word.i]) for tags_of_task in tags)]
+                    file.write("\t".join(map(as_cell, cells)) + "\n")
+                file.write("\n")
+
+
+def _one_tag(columns: dict[str, str]) -> str:
+    """A tag, or a part of speech: the universal one, or else the treebank's."""
+    return next((tag for tag in columns.values() if tag != "_"), "_")
+
+
+def write_conllu(annotations: Annotations, path: Path) -> None:
+    """
+    Words and parts of speech; in the last column, names as spaCy's converter reads them, the tags
+    of other tasks, and the places of words. A text without words is left out: CoNLL-U has no
+    sentences without words.
+    """
+    names_task = _task_of_names(annotations.tasks)
+    if names_task is not None:
+        _warn_of_labels(annotations.tasks[names_task].result_type.labels)
+    n_without_words = 0
+    with open(path, "w", encoding="utf-8") as file:
+        for document, doc in annotations.docs():
+            comments = {"newdoc id": document.name}
+            for name, kind in annotations.kept.items():
+                comments[f"meta::{name}"] = in_column(document.kept[name], kind)
+            tags = {}
+            for name, result in document.results.items():
+                tags[name] = _tags(doc, annotations.tasks[name], result)
+            sentences = list(_sentences(doc))
+            n_without_words += not sentences
+            for words in sentences:
+                comments["text"] = doc[words[0].i : words[-1].i + 1].text
+                file.writelines(_conllu_comments(comments))
+                file.writelines(_conllu_rows(doc, words, tags, names_task))
+                file.write("\n")
+                comments = {}
+    if n_without_words:
+        logger.warning("%d texts without words are left out: CoNLL-U has none", n_without_words)
+
+
+def _task_of_names(tasks: dict[str, "TrainedTask"]) -> str | None:
+    for name, task in tasks.items():
+        if isinstance(task.result_type, Names):
+            return name
+    return None
+
+
+def _conllu_comments(comments: dict[str, Any]) -> Iterator[str]:
+    for name, value in comments.items():
+        if value is not None:
+            yield " ".join(f"# {name} = {value}".split()) + "\n"
+
+
+def _conllu_rows(
+    doc: "Doc",
+    words: list["Token"],
+    tags: dict[str, list[dict[str, str]]],
+    names_task: str | None,
+) -> Iterator[str]:
+    tagger = next((name for name, rows in tags.items() if "xpos" in rows[words[0].i]), None)
+    names = ["O"] * len(words)
+    if names_task is not None:
+        names = _names_for_spacy([tags[names_task][word.i].get("tag", "O") for word in words])
+    for number, word in enumerate(words, start=1):
+        misc: dict[str, Any] = {}
+        if names_task is not None:
+            misc["name"] = names[number - 1]
+        for name, rows in tags.items():
+            if name not in (names_task, tagger):
+                misc[name] = rows[word.i].get("tag", rows[word.i].get("xpos"))
+        misc["start_char"] = word.idx
+        misc["end_char"] = end = word.idx + len(word)
+        if doc.text[end : end + 1].strip():
+            misc["SpaceAfter"] = "No"
+        upos = xpos = "_"
+        if tagger is not None:
+            upos, xpos = tags[tagger][word.i]["upos"], tags[tagger][word.i]["xpos"]
+        values = [f"{name}={as_cell(str(value)).replace('|', '_')}" for name, value in misc.items()]
+        cells = [word.text, "_", upos, xpos, *"____", "|".join(values)]
+        yield "\t".join([str(number), *map(as_cell, cells)]) + "\n"
+
+
+# In a tag that spaCy's converter reads.
+_LABEL_FOR_SPACY = re.compile("[A-Z_]+")
+
+
+def _names_for_spacy(tags: list[str]) -> list[str]:
+    """BILOU tags for BIO tags, with labels in capitals if spaCy's converter then reads them."""
+    spans = tags_to_spans(tags)
+    spans_for_spacy = [(_label_for_spacy(label), start, end) for label, start, end in spans]
+    return spans_to_bioul(spans_for_spacy, len(tags))
+
+
+def _label_for_spacy(label: str) -> str:
+    capitals = as_cell(label).upper()
+    return capitals if _LABEL_FOR_SPACY.fullmatch(capitals) else label
+
+
+def _warn_of_labels(labels: Iterable[str]) -> None:
+    unread = [label for label in labels if not _LABEL_FOR_SPACY.fullmatch(_label_for_spacy(label))]
+    if unread:
+        message = "spaCy's converter of CoNLL-U reads labels of the letters A to Z and _, not %s"
+        logger.warning(message, ", ".join(unread))

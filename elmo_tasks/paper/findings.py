@@ -1,0 +1,141 @@
+"""What the runs say about the claims of the paper."""
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from elmo_tasks.paper.numbers import TABLES, TASKS, variants_of
+from elmo_tasks.paper.tables import p_value, scores_by_seed
+from elmo_tasks.paper.train import best_epoch
+
+__all__ = ["findings"]
+
+
+class _Claim(NamedTuple):
+    """That one column of a table is better than another: by their numbers, for some tasks."""
+
+    text: str
+    exhibit: str
+    better: int
+    worse: int
+    tasks: tuple[str, ...]
+
+
+_ABLATED = TABLES["table 2"]
+_CLAIMS = [
+    _Claim("ELMo beats the baseline (Table 1)", "table 1", 1, 0, TABLES["table 1"]),
+    _Claim("the last layer alone beats the baseline (Table 2)", "table 2", 1, 0, _ABLATED),
+    _Claim("all layers beat the last (Table 2)", "table 2", 3, 1, _ABLATED),
+    _Claim("a small λ beats a large one (Table 2)", "table 2", 3, 2, _ABLATED),
+    _Claim("both places beat the input alone (Table 3; not for SRL)", "table 3", 1, 0, _ABLATED),
+    _Claim("both places beat the output alone (Table 3)", "table 3", 1, 2, _ABLATED),
+    _Claim("the first layer is better for parts of speech (Table 6)", "table 6", 1, 2, ("pos",)),
+]
+_COLUMNS = ("the paper", "yes", "no", "significant (p < 0.05)", "stopped too early to say")
+_NONE = "–"
+
+
+def findings(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """A row for each claim, with the tasks for which it holds. `runs` has those of each exhibit."""
+    rows = []
+    for claim in _CLAIMS:
+        rows.append(_row(claim.text, _verdicts(claim, runs[claim.exhibit])))
+    rows.append(_row("ELMo needs fewer epochs (Figure 1)", _faster(runs["table 1"])))
+    for number, share in ((0, "a hundredth"), (1, "a tenth")):
+        text = f"ELMo gains more with {share} of the data (Figure 1)"
+        rows.append(_row(text, _gains_more(runs["figure 1"], number)))
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+# For each task its verdict, as the name of a column, with details.
+_Verdicts = list[tuple[str, str]]
+
+
+def _row(text: str, verdicts: _Verdicts) -> list[str]:
+    cells = [text]
+    for column in _COLUMNS[1:]:
+        listed = ", ".join(name for verdict, name in verdicts if verdict == column)
+        cells.append(listed or _NONE)
+    return cells
+
+
+def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
+    verdicts = []
+    for name, of_task in _by_task(runs, claim.tasks):
+        task = TASKS[name]
+        if of_task["stopped"].any():
+            verdicts.append((_COLUMNS[4], task.title))
+            continue
+        split = "dev" if claim.exhibit in ("table 2", "table 3") else task.split
+        variants = list(variants_of(claim.exhibit, name))
+        better = scores_by_seed(of_task, name, variants[claim.better], split)
+        worse = scores_by_seed(of_task, name, variants[claim.worse], split)
+        if better.empty or worse.empty:
+            continue
+        difference = better.mean() - worse.mean()
+        verdicts.append(("yes" if difference > 0 else "no", f"{task.title} ({difference:+.1f})"))
+        has_variance = min(len(better), len(worse)) > 2 and better.std() + worse.std() > 0
+        if has_variance and p_value(worse, better) < 0.05:
+            verdicts.append((_COLUMNS[3], task.title))
+    return verdicts
+
+
+def _faster(runs: pd.DataFrame) -> _Verdicts:
+    """Whether the runs with ELMo pass the best score of the baseline's run before its epoch."""
+    verdicts = []
+    for name, of_task in _by_task(runs, TABLES["table 1"]):
+        task = TASKS[name]
+        if of_task["stopped"].any():
+            verdicts.append((_COLUMNS[4], task.title))
+            continue
+        epochs = of_task.set_index(["variant", "seed"])["epochs"]
+        if not {"baseline", task.elmo} <= set(of_task["variant"]):
+            continue
+        common = sorted(set(epochs["baseline"].index) & set(epochs[task.elmo].index))
+        bests, passes = [], []
+        for seed in common:
+            baseline = epochs["baseline", seed]
+            first = _first_at_least(max(baseline), epochs[task.elmo, seed])
+            if first is not None:
+                bests.append(best_epoch(baseline))
+                passes.append(first)
+        if not common:
+            continue
+        if len(passes) < len(common):
+            verdicts.append(("no", f"{task.title} ({len(passes)} of {len(common)} seeds)"))
+            continue
+        ours, theirs = pd.Series(passes).mean(), pd.Series(bests).mean()
+        verdict = "yes" if ours < theirs else "no"
+        verdicts.append((verdict, f"{task.title} ({ours:.0f} instead of {theirs:.0f})"))
+    return verdicts
+
+
+def _first_at_least(score: float, epochs: list[float]) -> int | None:
+    """The first epoch, counted from 1, with at least this score."""
+    for number, score_of_epoch in enumerate(epochs, 1):
+        if score_of_epoch >= score:
+            return number
+    return None
+
+
+def _gains_more(runs: pd.DataFrame, number: int) -> _Verdicts:
+    """Whether the gain with a part of the training set, by its number, exceeds that with all."""
+    verdicts = []
+    for name, of_task in _by_task(runs, TABLES["figure 1"]):
+        task = TASKS[name]
+        if of_task["stopped"].any():
+            verdicts.append((_COLUMNS[4], task.title))
+            continue
+        # Shape: sizes in rows, variants in columns; the whole training set is the last row.
+        means = of_task.groupby(["training_size", "variant"])["dev"].mean().unstack().sort_index()
+        if len(means) < 3 or means.isna().any(axis=None):
+            continue
+        gains = (means[task.elmo] - means["baseline"]).tolist()
+        details = f"{task.title} ({gains[number]:+.1f} instead of {gains[-1]:+.1f})"
+        verdicts.append(("yes" if gains[number] > gains[-1] else "no", details))
+    return verdicts
+
+
+def _by_task(runs: pd.DataFrame, tasks: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
+    present = set(runs["task"])
+    return [(name, runs[runs["task"] == name]) for name in tasks if name in present]

@@ -1,0 +1,168 @@
+"""
+The tasks and tables of Peters et al. 2018, *Deep contextualized word representations*; numbers are
+percent.
+"""
+
+import json
+from functools import cache
+from typing import Any, NamedTuple
+
+from elmo_tasks.configs import evaluate_file
+from elmo_tasks.files.shipped import DEFAULT_BILM, TRAINING_CONFIGS
+
+__all__ = ["LAYERS", "SOURCE", "TABLES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_4", "TABLE_5"]
+__all__ += ["TABLE_6", "TASKS", "TRANSFORMER", "Task", "variants_of"]
+
+
+class Task(NamedTuple):
+    """How the paper scores a task, and where its model in Table 1 has ELMo."""
+
+    title: str
+    score: str
+    metric: str
+    places: tuple[str, ...]
+    trained_on: str
+    """The size of the paper's training set, as published with the data set."""
+    split: str = "test"
+
+    @property
+    def elmo(self) -> str:
+        """The variant with ELMo in Table 1."""
+        return "both" if len(self.places) == 2 else "input"
+
+    @property
+    def transformer(self) -> str:
+        """The variant with a transformer at ELMo's places."""
+        return f"{self.elmo}-transformer"
+
+
+_BOTH = ("input", "output")
+TASKS = {
+    # SQuAD's test set is not public.
+    "squad": Task("SQuAD", "F1", "f1", _BOTH, "87,599 questions", split="dev"),
+    "snli": Task("SNLI", "accuracy", "accuracy", _BOTH, "549,367 pairs"),
+    "srl": Task("SRL", "F1", "f1", ("input",), "75,187 sentences"),
+    "coref": Task("Coref", "mean F1", "coref_f1", ("input",), "2,802 documents"),
+    "ner": Task("NER", "F1", "f1-measure-overall", ("input",), "14,041 sentences"),
+    "sst": Task("SST-5", "accuracy", "accuracy", _BOTH, "8,544 sentences"),
+    "pos": Task("POS", "accuracy", "accuracy", (), "38,219 sentences"),
+}
+
+# Test sets: previous state of the art, baseline, ELMo, increase (relative).
+TABLE_1 = {
+    "squad": ("84.4 (SAN, Liu et al. 2017)", "81.1", "85.8", "4.7 (24.9%)"),
+    "snli": ("88.6 (Chen et al. 2017)", "88.0", "88.7 ± 0.17", "0.7 (5.8%)"),
+    "srl": ("81.7 (He et al. 2017)", "81.4", "84.6", "3.2 (17.2%)"),
+    "coref": ("67.2 (Lee et al. 2017)", "67.2", "70.4", "3.2 (9.8%)"),
+    # The two scores differ by 2.07; the paper prints 2.06.
+    "ner": ("91.93 ± 0.19 (TagLM, Peters et al. 2017)", "90.15", "92.22 ± 0.10", "2.06 (21%)"),
+    "sst": ("53.7 (McCann et al. 2017)", "51.4", "54.7 ± 0.5", "3.3 (6.8%)"),
+}
+# Dev sets: baseline, last layer only, all layers with lambda 1 and 0.001.
+TABLE_2 = {
+    "squad": ("80.8", "84.7", "85.0", "85.2"),
+    "snli": ("88.1", "89.1", "89.3", "89.5"),
+    "srl": ("81.6", "84.1", "84.6", "84.8"),
+}
+# Dev sets: input, input and output, output.
+TABLE_3 = {
+    "squad": ("85.1", "85.6", "84.8"),
+    "snli": ("88.9", "89.5", "88.7"),
+    "srl": ("84.7", "84.3", "80.9"),
+}
+# The beginnings of the source sentences, which are in SemCor, with their word in brackets, and the
+# nearest sentence; for GloVe its neighbours.
+TABLE_4 = {
+    "GloVe": "playing, game, games, played, players, plays, player, Play, football, multiplayer",
+    "Chico Ruiz made a spectacular [play] on Alusik 's grounder": (
+        "Kieffer , the only junior in the group , was commended for his ability to hit in the "
+        "clutch , as well as his all-round excellent play ."
+    ),
+    "Olivia De Havilland signed to do a Broadway [play] for Garson": (
+        "{...} they were actors who had been handed fat roles in a successful play , and had "
+        "talent enough to fill the roles competently , with nice understatement ."
+    ),
+}
+LAYERS = ("biLM, context-insensitive layer", "biLM, first layer", "biLM, second layer")
+TABLE_5 = {
+    "WordNet 1st sense": 65.9,
+    "Raganato et al. 2017a": 69.9,
+    "Iacobacci et al. 2016": 70.1,
+    "CoVe, first layer": 59.4,
+    "CoVe, second layer": 64.7,
+    LAYERS[1]: 67.4,
+    LAYERS[2]: 69.0,
+}
+TABLE_6 = {
+    "Collobert et al. 2011": 97.3,
+    "Ma and Hovy 2016": 97.6,
+    "Ling et al. 2015": 97.8,
+    "CoVe, first layer": 93.3,
+    "CoVe, second layer": 92.8,
+    LAYERS[1]: 97.3,
+    LAYERS[2]: 96.8,
+}
+
+SOURCE = "Peters et al. 2018 (NAACL; arXiv 1802.05365v2)"
+"""Where the numbers of all tables are from."""
+
+TRANSFORMER = "table 1, transformer"
+"""Not in the paper: Table 1's models with a transformer instead of the biLM."""
+
+# SST-5 is our addition to Tables 2 and 3. Tables 4 and 5 need no training.
+_ABLATED = ("squad", "snli", "srl", "sst")
+TABLES = {
+    "table 1": tuple(TABLE_1),
+    TRANSFORMER: tuple(TABLE_1),
+    "table 2": _ABLATED,
+    "table 3": _ABLATED,
+    "table 4": (),
+    "table 5": (),
+    "table 6": ("pos",),
+    "figure 1": ("snli", "srl"),
+    "figure 2": tuple(TABLE_1),
+}
+"""The tasks of each table and figure."""
+
+
+def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:
+    """
+    The variants that a table compares, in the order of its columns: names and template arguments.
+    """
+    task = TASKS[name]
+    elmo = {"elmo_at": list(task.places)}
+    l2_of_template = _lambda_of(name) if exhibit == "table 2" else None
+
+    def with_l2(value: float) -> tuple[str, dict[str, Any]]:
+        if value == l2_of_template:
+            # Not in the name, so tables share runs.
+            return task.elmo, elmo
+        return f"{task.elmo}-l2-{value:g}", {**elmo, "elmo": {"l2": value}}
+
+    return {
+        "table 1": {"baseline": {}, task.elmo: elmo},
+        # The plan names the transformer.
+        TRANSFORMER: {task.transformer: elmo},
+        "table 2": {
+            "baseline": {},
+            f"{task.elmo}-top": {**elmo, "elmo": {"layers": "top"}},
+            **dict(map(with_l2, (1.0, 0.001))),
+        },
+        "table 3": {
+            "input": {"elmo_at": ["input"]},
+            "both": {"elmo_at": list(_BOTH)},
+            "output": {"elmo_at": ["output"]},
+        },
+        "table 6": {f"layer-{layer}": {"layer": layer} for layer in range(3)},
+        "figure 1": {"baseline": {}, task.elmo: elmo},
+        "figure 2": {task.elmo: elmo},
+    }[exhibit]
+
+
+@cache
+def _lambda_of(task: str) -> float:
+    """The lambda of a task's template."""
+    template = TRAINING_CONFIGS / f"{task}_elmo.jsonnet"
+    config = evaluate_file(str(template), {"ELMO_TASKS_BILM": DEFAULT_BILM})
+    regularizers = dict(json.loads(config)["model"].get("regularizer", {"regexes": []})["regexes"])
+    return float(regularizers.get("layer_weights$", {"alpha": 0.0})["alpha"])

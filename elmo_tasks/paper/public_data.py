@@ -1,0 +1,129 @@
+"""
+Public data for the paper's tasks: where its owners publish it, and where it goes in
+`ELMO_TASKS_DATA`.
+"""
+
+import lzma
+import shutil
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from allennlp.common.file_utils import cached_path
+
+from elmo_tasks.files.atomic_files import atomic_file
+from elmo_tasks.files.json_files import file_digest
+
+__all__ = ["CORPORA", "EXPLAINED", "OPEN_DATA", "Corpus", "PublicFile", "fetch", "fetch_open"]
+
+OPEN_DATA = Path(__file__).resolve().parents[2] / "data" / "open"
+"""The data of the plan `open` in a checkout, compressed."""
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """
+    A file to download. `place` is its path in the data folder; for a zip archive, `place` maps the
+    members that are kept to their paths. `sha256` is the digest of an earlier download.
+    """
+
+    url: str
+    place: str | Mapping[str, str]
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus; the note is its licence, or how it differs from the paper's data."""
+
+    title: str
+    note: str
+    files: tuple[PublicFile, ...]
+
+
+_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+EXPLAINED = _TABLE.pop("explained")
+"""How to get the data that is licensed or has to be assembled."""
+CORPORA = {
+    name: Corpus(
+        corpus["title"], corpus["note"], tuple(PublicFile(**file) for file in corpus["files"])
+    )
+    for name, corpus in _TABLE.items()
+}
+
+
+def fetch(corpus: Corpus, root: Path) -> list[Path]:
+    """
+    Downloads the missing files of a corpus to the data folder and returns the paths of all its
+    files.
+    """
+    found: list[Path] = []
+    for file in corpus.files:
+        # An empty member name means the whole file.
+        members = {"": file.place} if isinstance(file.place, str) else file.place
+        paths = {member: root / place for member, place in members.items()}
+        found += paths.values()
+        if all(path.exists() for path in paths.values()):
+            continue
+        downloads = root / ".downloads" / PurePosixPath(file.url).name
+        archive = Path(cached_path(file.url, cache_dir=downloads))
+        digest = file_digest(archive)
+        with open(archive, "rb") as content:
+            # A network may answer with its login page.
+            is_page = content.read(1) == b"<"
+        if is_page or digest != (file.sha256 or digest):
+            shutil.rmtree(downloads)
+            expected = file.sha256 or "of the data"
+            raise ValueError(
+                f"expected the SHA-256 {expected}, got {digest}{' (a web page)' * is_page}: {file.url}"
+            )
+        for member, path in paths.items():
+            source: Path | zipfile.Path = zipfile.Path(archive, member) if member else archive
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with (
+                source.open("rb") as content,
+                atomic_file(path) as temporary,
+                open(temporary, "wb") as target,
+            ):
+                shutil.copyfileobj(content, target)
+        shutil.rmtree(downloads)
+    return found
+
+
+def fetch_open(root: Path, source: str = str(OPEN_DATA)) -> list[Path]:
+    """
+    Fetches the data of the plan `open` and returns the paths of all files.
+
+    `source` is the folder `data/open` of a checkout, or its URL. SST-5 is downloaded from its
+    owners. `SHA256SUMS` has the digests of all files. A different digest raises a `ValueError`; the
+    file is kept.
+    """
+    lines = Path(cached_path(f"{source}/SHA256SUMS")).read_text("utf-8").splitlines()
+    digests = {root / place: digest for digest, place in map(str.split, lines)}
+    _compare(digests)
+    for path in digests:
+        place = path.relative_to(root)
+        if place.parts[0] == "sst" or path.exists():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_file(path) as temporary:
+            if path.suffix == ".gz":
+                shutil.copyfile(cached_path(f"{source}/{place}"), temporary)
+            else:
+                with (
+                    lzma.open(cached_path(f"{source}/{place}.xz")) as packed,
+                    open(temporary, "wb") as target,
+                ):
+                    shutil.copyfileobj(packed, target)
+    fetch(CORPORA["sst"], root)
+    _compare(digests)
+    return list(digests)
+
+
+def _compare(digests: Mapping[Path, str]) -> None:
+    for path, digest in digests.items():
+        if path.exists() and (found := file_digest(path)) != digest:
+            raise ValueError(f"expected a file with the SHA-256 {digest}, got {found}: {path}")

@@ -1,0 +1,474 @@
+"""
+The paper's tables with our scores next to its own, made from the scores of finished runs.
+
+A run of a different version of this package is not mixed in silently: its score, and a mean with
+it, has a mark. Runs that an earlier plan has stopped are never in a row with other runs.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from scipy import stats
+
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.paper import numbers as paper
+from elmo_tasks.paper.measures import measured
+from elmo_tasks.paper.numbers import LAYERS, TASKS, TRANSFORMER, variants_of
+from elmo_tasks.paper.plan import Plan
+from elmo_tasks.paper.train import best_epoch, sort_out
+from elmo_tasks.version import __version__
+
+__all__ = ["TITLES", "Table", "compared", "finished_runs", "neighbor_table", "notes", "or_stopped"]
+__all__ += ["p_value", "runs_of", "scores_by_seed", "side_by_side", "stopped_runs", "table"]
+__all__ += ["table_of", "version_notes", "word_sense_notes", "word_sense_table"]
+
+TITLES = {
+    "table 1": "Table 1: baseline and ELMo",
+    "table 2": "Table 2: the layers, scores on the dev sets",
+    "table 3": "Table 3: the places of ELMo, scores on the dev sets",
+    "table 4": "Table 4: the neighbours of *play*",
+    "table 5": "Table 5: word senses, F1",
+    "table 6": "Table 6: parts of speech, accuracy",
+}
+_COLUMNS = {
+    "table 1": ["baseline", "ELMo"],
+    "table 2": ["baseline", "last layer only", "all layers, λ=1", "all layers, λ=0.001"],
+    "table 3": ["input", "input and output", "output"],
+}
+_TRANSFORMER_COLUMN = "frozen transformer"
+# Of Table 1.
+_COLUMNS_OF_PAPER = ["previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
+# The columns that a table compares.
+_COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
+_NONE = "–"
+# Of scores by a different version of this package.
+_MARK = "§"
+
+
+class Table(NamedTuple):
+    """A table, the notes below it, and the tasks in it."""
+
+    rows: pd.DataFrame
+    notes: list[str]
+    tasks: set[str]
+
+
+def table_of(
+    plan: Plan,
+    exhibit: str,
+    tasks: Collection[str] | None = None,
+    stopped: pd.DataFrame | None = None,
+) -> Table | None:
+    """
+    A table of the finished runs of a plan, or `None` if none is finished. The runs in `stopped`
+    fill the rows that the plan has not finished.
+    """
+    if exhibit == "table 4":
+        neighbors = measured(plan, exhibit)
+        if neighbors is None:
+            return None
+        return Table(neighbor_table(neighbors), _neighbor_notes(neighbors), set())
+    if exhibit == "table 5":
+        senses = measured(plan, exhibit)
+        if senses is None:
+            return None
+        return Table(word_sense_table(senses), word_sense_notes(senses), set())
+    runs = or_stopped(exhibit, finished_runs(plan, exhibit, tasks), stopped)
+    if runs is None:
+        return None
+    sizes = {name: task.get("size", _NONE) for name, task in plan.tasks.items()}
+    below = notes(exhibit, runs)
+    if exhibit == "table 1" and plan.transformer is not None and _has_transformer(runs):
+        title = plan.transformer["title"]
+        below.append(f"{_TRANSFORMER_COLUMN.capitalize()}: {title} at ELMo's places, mixed alike.")
+    return Table(table(exhibit, runs, sizes), below, set(runs["task"]))
+
+
+def finished_runs(
+    plan: Plan,
+    exhibit: str,
+    tasks: Collection[str] | None = None,
+) -> pd.DataFrame | None:
+    """The finished runs of a table or figure, or `None` if none is finished."""
+    exhibits = [exhibit]
+    if exhibit == "table 1":
+        exhibits.append(TRANSFORMER)
+    scores = sort_out(plan.runs(exhibits, tasks)).scores
+    return runs_of(scores) if scores else None
+
+
+def stopped_runs(folder: Path) -> pd.DataFrame:
+    """The runs of an earlier plan, which trained for a fixed number of epochs."""
+    scores = [read_json(file) for file in sorted(folder.glob("*/*/*.json"))]
+    return runs_of(scores, are_stopped=True)
+
+
+def runs_of(scores: Iterable[dict[str, Any]], *, are_stopped: bool = False) -> pd.DataFrame:
+    """A row for each run, with the `version` of this package that computed it."""
+    rows = [{**run, "version": _version_of(run), "stopped": are_stopped} for run in scores]
+    return pd.DataFrame(rows).sort_values(["task", "variant", "seed"], ignore_index=True)
+
+
+def or_stopped(
+    exhibit: str,
+    runs: pd.DataFrame | None,
+    stopped: pd.DataFrame | None,
+) -> pd.DataFrame | None:
+    """
+    For each task, the runs of the plan, or if some column of its row has none yet, only the stopped
+    ones, of the seeds that all of its columns have.
+    """
+    if stopped is None:
+        return runs
+    chosen = []
+    for task in paper.TABLES[exhibit]:
+        earlier = _of_exhibit(exhibit, task, stopped)
+        new = None
+        if runs is not None:
+            new = runs[runs["task"] == task]
+        if new is None or not _cells(earlier) <= _cells(new):
+            new = earlier
+        chosen.append(new)
+    together = [rows for rows in chosen if not rows.empty]
+    return pd.concat(together, ignore_index=True) if together else None
+
+
+def _of_exhibit(exhibit: str, task: str, runs: pd.DataFrame) -> pd.DataFrame:
+    variants = variants_of(exhibit, task)
+    chosen = runs[(runs["task"] == task) & runs["variant"].isin(variants)]
+    if exhibit == "figure 1":
+        return chosen
+    chosen = chosen[chosen["size"].isna()]
+    n_variants = chosen.groupby("seed")["variant"].transform("count")
+    return chosen[n_variants == len(variants)]
+
+
+def _cells(runs: pd.DataFrame) -> set[tuple[str, int]]:
+    """The variants and sizes; 0 is the whole training set."""
+    return set(zip(runs["variant"], runs["size"].fillna(0).astype(int), strict=True))
+
+
+def _version_of(scores: dict[str, Any]) -> str:
+    return str(scores.get("versions", {}).get("elmo_tasks", "not recorded"))
+
+
+def version_notes(versions: Iterable[str]) -> list[str]:
+    """One line that explains the mark, if any of the runs has it."""
+    others = Counter(version for version in versions if version != __version__)
+    if not others:
+        return []
+    listed = ", ".join(f"{version} ({number})" for version, number in sorted(others.items()))
+    different = f"with runs of a different version of elmo_tasks than {__version__}"
+    return [f"{_MARK}: {different}: {listed}."]
+
+
+def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
+    """Table 1, 2, 3 or 6. `trained_on` has the size of each task's training set."""
+    runs = runs[runs["size"].isna()]
+    if exhibit == "table 6":
+        return _table_6(runs)
+    has_transformer = exhibit == "table 1" and _has_transformer(runs)
+    rows = []
+    for name in paper.TABLES[exhibit]:
+        of_task = runs[runs["task"] == name]
+        if of_task.empty:
+            continue
+        variants = dict(zip(_COLUMNS[exhibit], variants_of(exhibit, name), strict=True))
+        if has_transformer:
+            variants[_TRANSFORMER_COLUMN] = TASKS[name].transformer
+        rows.append(_row(exhibit, name, of_task, variants, trained_on.get(name, _NONE)))
+        printed = _printed_row(exhibit, name)
+        if printed is not None:
+            rows.append(printed)
+    return pd.DataFrame(rows).fillna("")
+
+
+def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """
+    The dev and test scores, earlier and new, in percent, and the versions, of the runs that both
+    have.
+    """
+    key = ["task", "variant", "seed"]
+    columns = [*key, "dev", "test", "version"]
+    old_runs = earlier[earlier["size"].isna()][columns]
+    new_runs = runs[runs["size"].isna()][columns]
+    both = old_runs.merge(new_runs, on=key, suffixes=(", earlier", ", new"))
+    for split in ("dev", "test"):
+        both[f"{split}, difference"] = both[f"{split}, new"] - both[f"{split}, earlier"]
+    return both.round(4).fillna(_NONE)
+
+
+def compared(exhibit: str, name: str, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """The scores, by seed, of the two columns that a row of Table 1, 2 or 3 compares."""
+    variants = list(variants_of(exhibit, name))
+    split = _split(exhibit, name)
+    first, second = _COMPARED[exhibit]
+    return (
+        scores_by_seed(runs, name, variants[first], split),
+        scores_by_seed(runs, name, variants[second], split),
+    )
+
+
+def _split(exhibit: str, name: str) -> str:
+    return TASKS[name].split if exhibit == "table 1" else "dev"
+
+
+def _row(
+    exhibit: str,
+    name: str,
+    runs: pd.DataFrame,
+    variants: Mapping[str, str],
+    size: str,
+) -> dict[str, str]:
+    """The row of a task. `variants` has that of each column."""
+    task = TASKS[name]
+    split = _split(exhibit, name)
+    first, second = compared(exhibit, name, runs)
+    is_stopped = bool(runs["stopped"].any())
+    row = {"task": task.title, "measure": f"{task.score}, {split}", "trained on": size}
+    for column, variant in variants.items():
+        row[column] = _cell(runs, name, variant, split)
+    row["increase (relative)"] = _increase(first, second)
+    row["epochs, best"] = _epochs(runs, variants.values())
+    # Differences between unfinished trainings are not tested.
+    row["p"] = _NONE if is_stopped else _p(first, second)
+    if exhibit == "table 1":
+        row["p, paired"] = _NONE if is_stopped else _paired_p(first, second)
+        row["paper: trained on"] = task.trained_on
+        row |= dict(zip(_COLUMNS_OF_PAPER, paper.TABLE_1[name], strict=True))
+    return row
+
+
+def _printed_row(exhibit: str, name: str) -> dict[str, str] | None:
+    """The paper's row of a task in Table 2 or 3, which is below ours."""
+    printed: dict[str, tuple[str, ...]] = {}
+    if exhibit == "table 2":
+        printed |= paper.TABLE_2
+    if exhibit == "table 3":
+        printed |= paper.TABLE_3
+    if name not in printed:
+        return None
+    task = TASKS[name]
+    row = {"task": f"{task.title}, paper", "measure": f"{task.score}, dev"}
+    row["trained on"] = task.trained_on
+    return {**row, **dict(zip(_COLUMNS[exhibit], printed[name], strict=True))}
+
+
+def _has_transformer(runs: pd.DataFrame) -> bool:
+    return any(TASKS[run.task].transformer == run.variant for run in runs.itertuples())
+
+
+def _epochs(runs: pd.DataFrame, variants: Iterable[str]) -> str:
+    """The mean numbers of epochs until the end and until the best one, for each column."""
+    if runs["stopped"].any():
+        return f"stopped after {max(map(len, runs['epochs']))} epochs"
+    cells = []
+    for variant in variants:
+        epochs = runs[runs["variant"] == variant]["epochs"]
+        if epochs.empty:
+            cells.append(_NONE)
+        else:
+            cells.append(f"{epochs.map(len).mean():.0f}, {epochs.map(best_epoch).mean():.0f}")
+    return " / ".join(cells)
+
+
+def _table_6(runs: pd.DataFrame) -> pd.DataFrame:
+    ours = dict(zip(LAYERS, variants_of("table 6", "pos"), strict=True))
+    rows = []
+    for model in dict.fromkeys([*ours, *paper.TABLE_6]):
+        row: dict[str, Any] = {"model": model}
+        for split in ("dev", "test"):
+            row[split] = _cell(runs, "pos", ours.get(model), split)
+        row["paper, Wall Street Journal"] = paper.TABLE_6.get(model, _NONE)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
+    """Explains the cells of Table 1, 2, 3 or 6, and names the source of the paper's numbers."""
+    cells = "Percent, mean ± standard deviation over seeds (their number)"
+    explained = []
+    if exhibit == "table 6":
+        first, second = (scores_by_seed(runs, "pos", f"layer-{i}", "test") for i in (1, 2))
+        increase = f"{_increase(first, second)}, p {_p(first, second)}"
+        comparison = f"from the first layer to the second, on test: {increase}"
+    else:
+        names = [f"“{_COLUMNS[exhibit][column]}”" for column in _COMPARED[exhibit]]
+        relative = "relative to the errors that are left"
+        comparison = f"increase from {names[0]} to {names[1]}, {relative}"
+        explained.append(
+            "Epochs, best: how many epochs until the end and until the best one on the dev set, "
+            "whose weights are scored; means over seeds, column by column."
+        )
+        if runs["stopped"].any():
+            explained.append(
+                "Stopped: a fixed number of epochs, and many runs were still improving. These rows "
+                "are from an earlier plan, and their differences are not tested."
+            )
+    if exhibit == "table 2":
+        explained.append(
+            "Last layer only: the biLM's top layer without a mix, at ELMo's places in the task. "
+            "That is not TagLM (Peters et al. 2017), which adds the top layer to the output of the "
+            "first of two LSTM layers; no run does that."
+        )
+    tests = "p: Welch's t-test"
+    if exhibit == "table 1":
+        tests += ", paired: over the same seeds"
+    return [
+        f"{cells}; {comparison}; {tests}, two-sided.",
+        *explained,
+        *version_notes(runs["version"]),
+        _source(exhibit),
+    ]
+
+
+def _source(exhibit: str) -> str:
+    return f"The paper's numbers: {exhibit.capitalize()} of {paper.SOURCE}."
+
+
+def neighbor_table(neighbors: dict[str, Any]) -> pd.DataFrame:
+    """Table 4: the nearest neighbours of *play* by GloVe and by the biLM."""
+    ours = "ours, nearest first"
+    glove = ", ".join(word for word, _ in neighbors["glove"])
+    rows = [{"": "GloVe", "source": "play", ours: glove, "paper": paper.TABLE_4["GloVe"]}]
+    sources = [source for source in paper.TABLE_4 if source != "GloVe"]
+    for source, found in zip(sources, neighbors["biLM"], strict=True):
+        about = {"": "biLM", "source": f"{source} {{...}}", "paper": paper.TABLE_4[source]}
+        for neighbor in found["nearest"]:
+            text = f"{neighbor['sentence']} ({neighbor['cosine']:.2f})"
+            rows.append({**about, ours: text})
+            # Only in the first row of a source.
+            about = {}
+    return pd.DataFrame(rows, columns=["", "source", ours, "paper"]).fillna("")
+
+
+def _neighbor_notes(neighbors: dict[str, Any]) -> list[str]:
+    text = neighbors["text"]
+    return [
+        f"biLM: the words in {text} whose vectors in the top layer have the largest cosines (in "
+        "parentheses) with the word in brackets, one per sentence.",
+        "GloVe: the vectors of the open data (40,000 words, lower-cased).",
+        *version_notes([_version_of(neighbors)]),
+        _source("table 4"),
+    ]
+
+
+def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
+    """Table 5, from the output of `allennlp elmo-wsd`."""
+    names = {f"layer {layer}": name for layer, name in enumerate(LAYERS)}
+    names["mean"] = "biLM, mean of the layers"
+    names["first sense"] = "most frequent sense of the training data"
+    if scores["wordnet"]:
+        names["first sense"] = "WordNet 1st sense"
+    mark = _mark([_version_of(scores)])
+    ours: dict[str, dict[str, str]] = {}
+    for key, sets in scores["scores"].items():
+        cells = ours.setdefault(names.get(key, key), {})
+        for column in ("the four", "ALL"):
+            if column in sets:
+                cells[column] = f"{100 * sets[column]['f1']:.1f}{mark}"
+    rows = []
+    for model in dict.fromkeys([*ours, *paper.TABLE_5]):
+        printed = paper.TABLE_5.get(model)
+        rows.append({"model": model, **ours.get(model, {}), "paper, the four": printed})
+    return pd.DataFrame(rows, dtype=object).fillna(_NONE)
+
+
+def word_sense_notes(scores: dict[str, Any]) -> list[str]:
+    """What Table 5 was learned from, and what limits it."""
+    lines = []
+    sets = scores["scores"]
+    if "first sense" in sets and "layer 2" in sets:
+        ours, frequent = (100 * sets[name]["the four"]["f1"] for name in ("layer 2", "first sense"))
+        if ours < frequent:
+            lines.append(
+                "The second layer is below the most frequent sense "
+                f"({ours:.1f} and {frequent:.1f}): the nearest mean vector says nothing about how "
+                f"frequent a sense is, and the vectors of {scores['bilm']} do not make up for it. "
+                "The paper's biLM, which is larger and has read more, is 3.1 above WordNet's first "
+                "sense."
+            )
+    unanswered = sum(counts["unanswered"] for counts in scores["sets"].values())
+    not_comparable = "without WordNet's first senses, F1 is not comparable with the paper's"
+    instances = f"{scores['instances_of_training']:,} instances of {scores['training']}"
+    learned = f"{scores['senses']:,} senses of {instances}, nearest by {scores['distance']}"
+    return [
+        *lines,
+        "The four: senseval2, senseval3, semeval2013, semeval2015 as one set; ALL: semeval2007, too.",
+        f"Learned: {learned}. First senses: {scores['first_senses']}.",
+        f"Unanswered: {unanswered:,} of ALL; {not_comparable}.",
+        *version_notes([_version_of(scores)]),
+        _source("table 5"),
+    ]
+
+
+def scores_by_seed(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> pd.Series:
+    """The scores on the whole training set, indexed by seed."""
+    chosen = _chosen(runs, task, variant)
+    return chosen.set_index("seed")[split].astype(float).dropna()
+
+
+def _chosen(runs: pd.DataFrame, task: str, variant: str | None) -> pd.DataFrame:
+    return runs[(runs["task"] == task) & (runs["variant"] == variant)]
+
+
+def _cell(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> str:
+    """The mean of the scores, with a mark if a different version computed any of them."""
+    scores = scores_by_seed(runs, task, variant, split)
+    if scores.empty:
+        return _NONE
+    mark = _mark(_chosen(runs, task, variant)["version"])
+    if len(scores) == 1:
+        return f"{scores.mean():.1f} (1 seed){mark}"
+    return f"{scores.mean():.1f} ± {scores.std():.1f} ({len(scores)}){mark}"
+
+
+def _mark(versions: Iterable[str]) -> str:
+    return _MARK * any(version != __version__ for version in versions)
+
+
+def _increase(first: pd.Series, second: pd.Series) -> str:
+    if first.empty or second.empty:
+        return _NONE
+    increase = second.mean() - first.mean()
+    errors = 100 - first.mean()
+    if errors <= 0:
+        return f"{increase:+.1f}"
+    return f"{increase:+.1f} ({100 * increase / errors:+.1f}%)"
+
+
+def p_value(first: pd.Series, second: pd.Series) -> float:
+    """Of Welch's t-test, two-sided."""
+    return float(stats.ttest_ind(first, second, equal_var=False).pvalue)
+
+
+def _p(first: pd.Series, second: pd.Series) -> str:
+    n = min(len(first), len(second))
+    deviation = max(first.std(), second.std())
+    return _p_text(n, deviation, lambda: p_value(first, second))
+
+
+def _paired_p(first: pd.Series, second: pd.Series) -> str:
+    differences = (second - first).dropna()
+
+    def test() -> float:
+        return float(stats.ttest_1samp(differences, 0).pvalue)
+
+    return _p_text(len(differences), differences.std(), test)
+
+
+def _p_text(n: int, deviation: float, test: Callable[[], float]) -> str:
+    if n == 0:
+        return _NONE
+    if n == 1:
+        return "n too small"
+    # Equal scores may differ by rounding.
+    if deviation < 1e-9:
+        return "no variance"
+    p = test()
+    text = "< 0.001" if p < 0.001 else f"{p:.3f}"
+    # With two seeds, a variance is estimated from only one difference, so it may be far off.
+    return text if n > 2 else f"{text} (n too small to trust)"

@@ -1,1 +1,0 @@
-"""The paper's tables and figures, made from runs of `allennlp train`."""

@@ -1,0 +1,164 @@
+"""A component for spaCy pipelines: `nlp.add_pipe("elmo")`."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc, Span, Token
+
+from elmo_tasks.files.shipped import DEFAULT_BILM
+from elmo_tasks.spacy.pipeline import PipelineBilm, refuse_settings, sentences_in, with_white_space
+from elmo_tasks.text import as_words
+from elmo_tasks.vectors.batching import embed_groups
+from elmo_tasks.vectors.elmo import Precision, VectorOptions
+from elmo_tasks.vectors.layers import Layers, Pool, pooled_words
+
+__all__ = ["ElmoComponent"]
+
+# spaCy's key format for extension attributes, so tools that list these attributes find it.
+_KEY = ("._.", "elmo", None, None)
+
+
+class ElmoComponent(PipelineBilm, Pipe):
+    """
+    Sets `token._.elmo`, `span._.elmo` and `doc._.elmo` in the documents of a pipeline. The vectors
+    are in `doc.user_data`, which spaCy copies, writes to files and sends between processes.
+
+    A `Doc` is embedded sentence by sentence if a parser or a `sentencizer` before this component
+    has set sentence boundaries; otherwise as one sentence. Words are normalised to NFC. White space
+    is not embedded; its vectors are zero.
+
+    # Parameters
+
+    nlp, name
+        The pipeline and the name in it, which spaCy passes to every factory.
+    bilm, precision
+        See `Elmo.from_pretrained`. The biLM is loaded on first use.
+    device
+        `None`: the GPU of `spacy.require_gpu` or `prefer_gpu`, or else the CPU.
+    layers, weights, gamma, batch_tokens
+        See `Elmo.embed_iter`.
+    pool
+        One vector for a span or a document: see `pooled`. `None`: one per token, of shape
+        `(n_tokens, dim)`.
+    similarity
+        Whether `similarity` and `vector` of tokens, spans and documents use ELMo's vectors too.
+        spaCy does not save hooks: a `Doc` read from a file has spaCy's own `similarity`.
+    save_weights
+        Whether `nlp.to_disk` and `nlp.to_bytes` write the weights, which `spacy.load` then needs.
+        `False`: they write only the name, `bilm`.
+    """
+
+    def __init__(
+        self,
+        nlp: Language | None = None,
+        name: str = "elmo",
+        *,
+        bilm: str = DEFAULT_BILM,
+        device: str | None = None,
+        precision: Precision | None = None,
+        layers: Layers = "mix",
+        weights: list[float] | None = None,
+        gamma: float = 1.0,
+        pool: Pool | None = "mean",
+        batch_tokens: int | None = None,
+        similarity: bool = False,
+        save_weights: bool = True,
+    ) -> None:
+        super().__init__(bilm, save_weights=save_weights, device=device, precision=precision)
+        self.name = name
+        self.pool = pool
+        self.similarity = similarity
+        self._options = VectorOptions(
+            layers=layers, weights=weights, gamma=gamma, batch_tokens=batch_tokens, progress=False
+        )
+        if nlp is not None and any(
+            isinstance(component, ElmoComponent) for _, component in nlp.pipeline
+        ):
+            warnings.warn(
+                "a pipeline with two components 'elmo': '._.elmo' has the vectors of the last",
+                stacklevel=2,
+            )
+
+    def __call__(self, doc: Doc, **settings: Any) -> Doc:
+        return next(self.pipe([doc], **settings), doc)
+
+    def pipe(
+        self, stream: Iterable[Doc], *, batch_size: int | None = None, **settings: Any
+    ) -> Iterator[Doc]:
+        """
+        Embeds documents as they come. Their sentences are batched by length. Up to eight batches of
+        `batch_tokens`, and at most `batch_size` documents, are read before the first one is
+        embedded.
+        """
+        refuse_settings(self.name, settings)
+        embed = partial(self.elmo.share().embed_iter, **self._options)
+        for doc, vectors in embed_groups(embed, self._groups(stream), batch_size):
+            self._keep(doc, vectors)
+            yield doc
+
+    def _groups(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, list[list[str]]]]:
+        for doc in stream:
+            try:
+                yield (
+                    doc,
+                    [as_words([word.text for word in sentence]) for sentence in sentences_in(doc)],
+                )
+            except ValueError as error:
+                self.get_error_handler()(self.name, self, [doc], error)
+
+    def _keep(self, doc: Doc, words: np.ndarray) -> None:
+        user_data: dict[Any, Any] = doc.user_data
+        # Shape of the vectors: (n_tokens, dim) or (n_layers, n_tokens, dim)
+        user_data[_KEY] = [self.pool, with_white_space(doc, words)]
+        if self.similarity:
+            for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
+                # No hook for the norm: spaCy computes it from the vector, and a span would return
+                # its vector for it.
+                hooks.update(vector=_elmo_of, has_vector=lambda item: True, similarity=_similarity)
+
+
+# The entries of the config are the keyword arguments.
+Language.factory(
+    "elmo",
+    assigns=["doc._.elmo", "span._.elmo", "token._.elmo"],
+    default_config=ElmoComponent.__init__.__kwdefaults__ or {},
+    func=ElmoComponent,
+)
+
+
+def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
+    user_data: dict[Any, Any] = item.doc.user_data
+    pool, vectors = user_data.get(_KEY, (None, None))
+    if vectors is None or vectors.shape[-2] != len(item.doc):
+        raise ValueError(
+            "a Doc without vectors of 'elmo', or with tokens merged or split after it: run a pipeline with 'elmo' "
+            "at its end (make_doc, as_doc, from_docs and a DocBin without user data keep no vectors)"
+        )
+    if isinstance(item, Token):
+        token: np.ndarray = vectors[..., item.i, :]
+        return token
+    start, end = (item.start, item.end) if isinstance(item, Span) else (0, len(item))
+    part = vectors[..., start:end, :]
+    if pool is None:
+        return part  # type: ignore[no-any-return]
+    is_word = np.array([not token.is_space for token in item], dtype=bool)
+    return pooled_words(np.ascontiguousarray(part[..., is_word, :]), pool)
+
+
+def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
+    """The cosine; 0 if either has no words."""
+    ours, theirs = _elmo_of(one), _elmo_of(other)
+    norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
+    return float(ours @ theirs) / norms if norms else 0.0
+
+
+# spaCy imports this module, an entry point, with the first pipeline, so a `Doc` read from a file
+# has the attribute too.
+for _kind in (Doc, Span, Token):
+    if not _kind.has_extension("elmo"):
+        _kind.set_extension("elmo", getter=_elmo_of)

@@ -1,0 +1,48 @@
+"""Where trained models come from: files, addresses and the hub."""
+
+import pytest
+
+from elmo_tasks import TrainedTask
+from elmo_tasks.predictors import trained_models
+from elmo_tasks.predictors.trained_models import trained_model
+
+TEXT = "It works."
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "expected"),
+    [
+        ("other", "", "other.*the names are coref"),
+        ("nerr", "", "did you mean ner"),
+        ("no/such/folder", "", "folder.*the names are"),
+        ("ner", "", "a checkout has it in models/ner"),
+        ("ner", "https://example.org/v1", r"download https://example\.org/v1/ner\.tar\.gz,"),
+    ],
+)
+def test_an_error_says_what_to_type(name, release, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(trained_models, "MODELS", tmp_path)
+    monkeypatch.setattr(trained_models, "RELEASE", release)
+    with pytest.raises(ValueError, match=expected):
+        trained_model(name)
+
+
+def test_the_hub_has_folders_or_archives(tmp_path, monkeypatch):
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(
+        hub, "snapshot_download", lambda name, revision, **_: str(tmp_path / f"{revision}")
+    )
+    (tmp_path / "v1").mkdir()
+    assert trained_model("org/name@v1") == tmp_path / "v1" / "model.tar.gz"
+    (tmp_path / "v1" / "config.json").touch()
+    assert trained_model("org/name@v1") == tmp_path / "v1"
+
+
+@pytest.mark.parametrize("from_folder", [False, True])
+def test_a_saved_model_is_loaded(archive, tmp_path, from_folder):
+    trained = TrainedTask(archive("sst").parent if from_folder else archive("sst"))
+    trained.save(tmp_path / "mine")
+    assert TrainedTask(tmp_path / "mine")(TEXT) == trained(TEXT)
+    # Of a run, only the model.
+    assert {"config.json", "weights.th"} <= {file.name for file in (tmp_path / "mine").iterdir()}
+    assert not from_folder or len(list((tmp_path / "mine").iterdir())) == 4
+    assert "# Sentiment" in (tmp_path / "mine" / "README.md").read_text()
