@@ -24,6 +24,7 @@ from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models.elmo_model import labels_of
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
+from elmo_tasks.predictors import coref, pairs, sentence, srl  # noqa: F401
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.pictures import picture, table
 from elmo_tasks.predictors.results import check_labels
