@@ -5,6 +5,7 @@ AllenNLP.
 
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerCache, LayerMemory, LayerStore
+from elmo_tasks.bilm.layer_mix import LayerMix
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 
@@ -16,5 +17,6 @@ __all__ = [
     "CachedBilm",
     "LayerCache",
     "LayerMemory",
+    "LayerMix",
     "LayerStore",
 ]

@@ -6,11 +6,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from elmo_tasks.bilm import BilmOutput
+from elmo_tasks.bilm import BilmOutput, LayerMix
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel
 from elmo_tasks.modules.dropout import Dropout
-from elmo_tasks.modules.layer_mix import LayerMix
 
 __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 

@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, registry
 
 from elmo_tasks import Elmo
-from elmo_tasks.modules import LayerMix
+from elmo_tasks.bilm import LayerMix
 from elmo_tasks.text import in_nfc
 from tests.paths import TINY_BILM
 

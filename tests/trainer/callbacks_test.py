@@ -10,7 +10,7 @@ from allennlp.data.fields import TensorField
 from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
 
-from elmo_tasks.modules import LayerMix
+from elmo_tasks.bilm import LayerMix
 from elmo_tasks.trainer import FrozenOnceCheckpointer, PerplexityBeforeCallback
 
 LAYERS = [torch.full((1, 1, 1), value) for value in (1.0, 2.0, 4.0)]

@@ -5,8 +5,8 @@ from allennlp.modules.scalar_mix import ScalarMix
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elmo_tasks.bilm import LayerMix
 from elmo_tasks.bilm.plain import scalar_mix
-from elmo_tasks.modules import LayerMix
 
 N_LAYERS, BATCH, TIMESTEPS, DIM = 3, 2, 4, 5
 # No subnormal numbers, which torch may flush to zero.
