@@ -51,7 +51,7 @@ replicate: $(VENV)/.demo  ## retrain rows of Table 1 on the same data: make repl
 	-$(BIN)/allennlp elmo-data open --to output/open
 	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/allennlp elmo-tables --plan open --table 1 --tasks $(TASKS) --seeds $(SEEDS) --jobs 2 --data output/open --results output/replication --against results/open
 
-models: $(VENV)/.demo  ## train the models in models/ again, and write their cards (about four hours)
+models: $(VENV)/.demo  ## train the models in models/ again, and write their cards (a day or more)
 	-$(BIN)/allennlp elmo-data open --to output/open
 	ELMO_TASKS_CACHE=output/layer_cache $(BIN)/python tools/train_models.py
 
