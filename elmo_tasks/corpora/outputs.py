@@ -1,6 +1,6 @@
 """
-The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, and those in `conll` and
-`standoff`.
+The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, and those in `conll`
+and `standoff`.
 """
 
 import gzip

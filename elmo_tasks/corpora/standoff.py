@@ -41,9 +41,11 @@ def standoff_of(result_type: ResultType, result: Any) -> Standoff:
     standoff = Standoff()
     if isinstance(result_type, Chains):
         for mentions in result["chains"]:
-            first = len(standoff.marks)
-            standoff.chains.append(list(range(first, first + len(mentions))))
-            standoff.marks.extend(("mention", mention) for mention in mentions)
+            chain = []
+            for mention in mentions:
+                chain.append(len(standoff.marks))
+                standoff.marks.append(("mention", mention))
+            standoff.chains.append(chain)
         return standoff
     for head, spans in result_type.groups(result):
         if head is None:
@@ -131,8 +133,7 @@ def _brat_lines(text: str, results: Iterable[tuple[str, Standoff]]) -> tuple[lis
     marks: list[str] = []
     links: list[str] = []
     for prefix, standoff in results:
-        first = len(marks) + 1
-        names = [f"T{number}" for number in range(first, first + len(standoff.marks))]
+        names = [f"T{len(marks) + number}" for number, _ in enumerate(standoff.marks, start=1)]
         for name, (label, span) in zip(names, standoff.marks, strict=True):
             marks.append(f"{name}\t{_brat_name(prefix + label)} {_brat_span(text, span)}")
         for mentions in standoff.chains:
@@ -162,9 +163,11 @@ def _brat_config(labels: set[str], relations: set[str]) -> str:
     """`annotation.conf`: any two marks may be linked."""
     entities = sorted(labels)
     ends = f"Arg1:{'|'.join(entities)}, Arg2:{'|'.join(entities)}"
-    kinds = {"coreference": ", <REL-TYPE>:symmetric-transitive"}
-    rows = [f"{label} {ends}{kinds.get(label, '')}" for label in sorted(relations)]
-    lines = ["[entities]", *entities, "[relations]", *rows, "[events]", "[attributes]", ""]
+    properties = {"coreference": ", <REL-TYPE>:symmetric-transitive"}
+    lines = ["[entities]", *entities, "[relations]"]
+    for label in sorted(relations):
+        lines.append(f"{label} {ends}{properties.get(label, '')}")
+    lines += ["[events]", "[attributes]", ""]
     return "\n".join(lines)
 
 
@@ -197,17 +200,12 @@ def _prediction(text: str, model: str, standoff: Standoff) -> dict[str, Any]:
     links = list(standoff.links)
     for mentions in standoff.chains:
         # Each mention is linked to the one before it.
-        links += [("coreference", *pair) for pair in pairwise(mentions)]
-    relations = [
-        {
-            "type": "relation",
-            "from_id": names[head],
-            "to_id": names[tail],
-            "direction": "right",
-            "labels": [label],
-        }
-        for label, head, tail in links
-    ]
+        for before, mention in pairwise(mentions):
+            links.append(("coreference", before, mention))
+    relations = []
+    for label, head, tail in links:
+        relation = {"type": "relation", "from_id": names[head], "to_id": names[tail]}
+        relations.append({**relation, "direction": "right", "labels": [label]})
     prediction: dict[str, Any] = {"model_version": model}
     scores = [region["score"] for region in regions if "score" in region]
     if scores:
