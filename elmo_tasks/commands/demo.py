@@ -66,7 +66,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("demo"):
         from elmo_tasks.web.page import make_page, serve
         from elmo_tasks.web.tasks import TaskArchive
-        from elmo_tasks.web.words import EXAMPLES, Words, shipped_index
+        from elmo_tasks.web.word_comparer import EXAMPLES, WordComparer, shipped_index
 
     check_address(arguments.host, arguments.port)
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
@@ -88,7 +88,6 @@ def _serve(arguments: argparse.Namespace) -> None:
             else shipped_index(elmo, Path(folder))
         )
         static = None if glove is None else StaticVectors(glove)
-        words = Words(elmo, rules, index, static)
-        serve(
-            make_page(words, EXAMPLES.get(language, []), archives), arguments.host, arguments.port
-        )
+        comparer = WordComparer(elmo, rules, index, static)
+        page = make_page(comparer, EXAMPLES.get(language, []), archives)
+        serve(page, arguments.host, arguments.port)
