@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 def _tags(doc: "Doc", task: "TrainedTask", result: Any) -> list[dict[str, str]]:
-    return task.result_type.tags([(token.idx, token.idx + len(token)) for token in doc], result)
+    words = [(token.idx, token.idx + len(token)) for token in doc]
+    return task.result_type.tags(words, result)
 
 
 def _sentences(doc: "Doc") -> Iterator[list["Token"]]:
@@ -116,7 +117,8 @@ def _conllu_rows(
     tagger = _tagger(tags, words[0])
     names = ["O"] * len(words)
     if names_task is not None:
-        names = _names_for_spacy([tags[names_task][word.i].get("tag", "O") for word in words])
+        bio_tags = [tags[names_task][word.i].get("tag", "O") for word in words]
+        names = _names_for_spacy(bio_tags)
     for number, word in enumerate(words, start=1):
         misc: dict[str, Any] = {}
         if names_task is not None:
@@ -171,7 +173,10 @@ def _label_for_spacy(label: str) -> str:
 
 
 def _warn_of_labels(labels: Iterable[str]) -> None:
-    unread = [label for label in labels if not _LABEL_FOR_SPACY.fullmatch(_label_for_spacy(label))]
+    unread = []
+    for label in labels:
+        if not _LABEL_FOR_SPACY.fullmatch(_label_for_spacy(label)):
+            unread.append(label)
     if unread:
         message = "spaCy's converter of CoNLL-U reads labels of the letters A to Z and _, not %s"
         logger.warning(message, ", ".join(unread))

@@ -151,9 +151,9 @@ class Corpus:
         return {
             "corpus": text_digest(readable("\n".join(lines))),
             "input_format": self.format,
-            "text_column": [*self.text_columns],
+            "text_column": list(self.text_columns),
             "id_column": self.id_column,
-            "keep": [*self.keep],
+            "keep": list(self.keep),
             "sheet": self.table.sheet,
             "header_row": self.table.header_row,
         }
@@ -176,9 +176,7 @@ class Corpus:
             names.add(number)
             columns |= dict.fromkeys(row)
             for column, value in document.kept.items():
-                # Of Parquet, integers have 64 bits.
-                is_large = isinstance(value, int) and not -(2**63) <= value < 2**63
-                types.setdefault(column, set()).add(object if is_large else type(value))
+                types.setdefault(column, set()).add(_type_of(value))
             n_documents += 1
         if not n_documents:
             raise ValueError(f"expected texts, got none: {self.path}")
@@ -190,7 +188,7 @@ class Corpus:
 
     def _check_names(self, columns: Collection[str]) -> None:
         """Whether the corpus has the columns that the user has named, at least in one row."""
-        wanted = {*self.keep} - {"all"}
+        wanted = set(self.keep) - {"all"}
         if self.id_column is not None:
             wanted.add(self.id_column)
         unknown = [name for name in wanted if _column_of(columns, name) is None]
@@ -217,25 +215,27 @@ class Corpus:
             name = ""
             partitions: Row = {}
             if self.path.is_dir():
-                name = str(file.relative_to(self.path))
-                partitions = _partitions_in(file.relative_to(self.path).parts[:-1])
-            numbered: Iterator[tuple[int, Any]]
-            if self.format in TABLES:
-                numbered = TABLES[self.format](file, self.table)
-            elif self.of_sentences:
-                is_text = self.input_format == "text"
-                numbered = text_sentences(file, letters=self.letters, is_text=is_text)
-            elif name:
+                relative_path = file.relative_to(self.path)
+                name = str(relative_path)
+                partitions = _partitions_in(relative_path.parts[:-1])
+            if name and self.format not in TABLES and not self.of_sentences:
                 yield name, {**partitions, column: text_of_file(file)}
                 continue
-            else:
-                numbered = numbered_lines(file)
-            for number, row in numbered:
+            for number, row in self._numbered_rows(file):
                 position = f"{name}:{number}" if name else str(number)
                 if not isinstance(row, dict):
                     row = {column: row}
                 # A column of the file is not replaced.
                 yield position, partitions | row if partitions else row
+
+    def _numbered_rows(self, file: Path) -> Iterator[tuple[int, Row | Text]]:
+        """The rows of a table, or texts, with their numbers."""
+        if self.format in TABLES:
+            return TABLES[self.format](file, self.table)
+        if self.of_sentences:
+            is_text = self.input_format == "text"
+            return text_sentences(file, letters=self.letters, is_text=is_text)
+        return numbered_lines(file)
 
     def _columns_in(self, names: tuple[str, ...]) -> _Columns:
         """The columns that are read, from the names of all columns."""
@@ -341,6 +341,13 @@ def _value(row: Row, name: str | None) -> Any:
     return value
 
 
+def _type_of(value: Any) -> type:
+    # Of Parquet, integers have 64 bits.
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return object
+    return type(value)
+
+
 def _type_of_all(types: set[type]) -> str:
     """
     Arrow's name of the type that values of some types have in common, or `"json"`: they become
@@ -372,4 +379,4 @@ def parquet_type(column_type: str) -> Any:
 def _column_names(columns: str | Sequence[str]) -> list[str]:
     if isinstance(columns, str):
         return next(csv.reader([columns], skipinitialspace=True), [])
-    return [*columns]
+    return list(columns)

@@ -143,14 +143,7 @@ def embed_file(
     n_words = _count_words(source, options, elmo)
     output = Path(output)
     n_vectors = n_lines if options.pool else n_words
-    n_bytes = _bytes_of_vectors(options, elmo, n_vectors)
-    largest = 0
-    if ending in _HDF5:
-        n_bytes += _HDF5_BYTES_PER_LINE * n_lines
-        largest = n_bytes
-    # The parts of a folder are also the output.
-    needed = n_bytes if ending == "/" else 2 * n_bytes
-    check_space(output, needed - _bytes_of_parts(output), largest)
+    _check_space(output, ending, _bytes_of_vectors(options, elmo, n_vectors), n_lines)
     job = Job(
         output,
         settings,
@@ -184,6 +177,17 @@ def _corpus(path: Path, options: EmbedOptions) -> Corpus:
 def _bytes_of_vectors(options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> int:
     n_layers = elmo.n_layers if options.layers == "all" else 1
     return n_vectors * elmo.dim * n_layers * np.dtype(options.dtype).itemsize
+
+
+def _check_space(output: Path, ending: str, n_bytes: int, n_lines: int) -> None:
+    """An error if the disk has no space for the output and the missing parts."""
+    largest_file = 0
+    if ending in _HDF5:
+        n_bytes += _HDF5_BYTES_PER_LINE * n_lines
+        largest_file = n_bytes
+    # The parts of a folder are also the output.
+    needed = n_bytes if ending == "/" else 2 * n_bytes
+    check_space(output, needed - _bytes_of_parts(output), largest_file)
 
 
 def _bytes_of_parts(output: Path) -> int:
@@ -317,7 +321,8 @@ def _read_parts(files: list[Path]) -> Iterator[_Embedded]:
         ends = np.cumsum(shapes.prod(-1))[:-1]
         pairs = zip(np.split(flat, ends), shapes, strict=True)
         vectors = [array.reshape(shape) for array, shape in pairs]
-        yield _Embedded([_Line(*row) for row in rows], vectors)
+        lines = [_Line._make(row) for row in rows]
+        yield _Embedded(lines, vectors)
 
 
 def _write_hdf5(
@@ -352,7 +357,8 @@ def _write_hdf5(
             texts["kept"] = [json.dumps(line.kept) for line in lines]
         for name, values in texts.items():
             file.attrs.create(name, data=values, dtype=h5py.string_dtype())
-        index = json.dumps({line.sentence: str(number) for number, line in enumerate(lines)})
+        numbers = {line.sentence: str(number) for number, line in enumerate(lines)}
+        index = json.dumps(numbers)
         file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
 
@@ -389,7 +395,8 @@ def _write_parquet(
                 columns.append([in_column(line.kept[name], column_type) for line in part.lines])
             columns.append([line.sentence for line in part.lines])
             columns.append([list(array.shape) for array in part.vectors])
-            offsets = np.cumsum([0] + [array.size for array in part.vectors])
+            sizes = [array.size for array in part.vectors]
+            offsets = np.cumsum([0, *sizes])
             numbers = part.flat(settings["dtype"])
             columns.append(pyarrow.LargeListArray.from_arrays(offsets, numbers))
             table = pyarrow.table(columns, schema=schema)
