@@ -226,7 +226,8 @@ def sentences_in(doc: Doc, *, by_rule: bool = False) -> list[list[Word]]:
         known = _KnownSentences(state, {})
         _SENTENCES_OF[doc] = known
     if by_rule not in known.sentences:
-        known.sentences[by_rule] = [_words_in(span) for span in _sentence_spans(doc, by_rule)]
+        spans = _sentence_spans(doc, by_rule)
+        known.sentences[by_rule] = [_words_in(span) for span in spans]
     return known.sentences[by_rule]
 
 
@@ -251,6 +252,7 @@ def _sentence_spans(doc: Doc, by_rule: bool) -> Iterator[Span]:
 def with_white_space(doc: Doc, words: np.ndarray) -> np.ndarray:
     """From shape `(..., n_words, dim)` to `(..., n_tokens, dim)`, zero for white space."""
     is_word = np.array([not token.is_space for token in doc], dtype=bool)
-    vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
+    shape = (*words.shape[:-2], len(doc), words.shape[-1])
+    vectors = np.zeros(shape, words.dtype)
     vectors[..., is_word, :] = words
     return vectors

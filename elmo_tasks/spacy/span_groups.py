@@ -78,7 +78,7 @@ def groups_in(
         labeled_offsets = user_data["._.", attribute, start, end]
         offsets = [(start, end)]
         if not by_head:
-            offsets = [(start + first, start + last) for first, last, _ in labeled_offsets]
+            offsets = [(start + left, start + right) for left, right, _ in labeled_offsets]
         if isinstance(text, Doc) or _any_in(text, offsets):
             yield tokens_at(doc, start, end, label), _spans(doc, start, labeled_offsets)
 

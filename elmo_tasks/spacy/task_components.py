@@ -191,7 +191,8 @@ class TaskComponent(FilesAsBytes, Pipe):
         return self.task.read_words(doc.text, sentences)
 
     def _annotate(self, batch: Sequence[tuple[Doc, "Input"]]) -> None:
-        results = list(self.task.results(task_input for _, task_input in batch))
+        inputs = [task_input for _, task_input in batch]
+        results = list(self.task.results(inputs))
         for (doc, _), result in zip(batch, results, strict=True):
             self.annotate(doc, result)
 

@@ -108,13 +108,16 @@ class _FrozenBilm(PipelineBilm, Shim):
             groups.append((doc, sentences))
         if is_train and longest > _LONG_SENTENCE:
             warnings.warn(_LONG_WARNING, stacklevel=2)
-        return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
+        embedded = embed_groups(self._embed, groups)
+        return [with_white_space(doc, words) for doc, words in embedded]
 
     def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
         elmo = self._caching or self.elmo
         for array in elmo.embed_iter(sentences, layers=self.layers, progress=False):
-            # A single layer has no axis of layers.
-            yield array if array.ndim == 3 else array[None]
+            if array.ndim == 2:
+                # A single layer has no axis of layers.
+                array = array[None]
+            yield array
 
     def finish_update(self, optimizer: Any) -> None:
         """Does nothing: the biLM is frozen."""
@@ -154,7 +157,8 @@ def _forward(
         vectors.append(mix_layers(layers, scaled))
 
     def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
-        torch.autograd.backward(vectors, [xp2torch(gradient) for gradient in d_vectors])
+        gradients = [xp2torch(gradient) for gradient in d_vectors]
+        torch.autograd.backward(vectors, gradients)
         model.inc_grad("layer_weights", to_xp(weights.grad))
         model.inc_grad("gamma", to_xp(gamma.grad))
         return []
