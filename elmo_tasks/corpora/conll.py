@@ -68,7 +68,7 @@ def _one_tag(tags_of_word: dict[str, str]) -> str:
 def write_conllu(annotations: Annotations, path: Path) -> None:
     """
     Words and parts of speech; in the last column, names as spaCy's converter reads them, the tags
-    of other tasks, and the places of words. A text without words is left out: CoNLL-U has no
+    of other tasks, and the offsets of words. A text without words is left out: CoNLL-U has no
     sentences without words.
     """
     names_task = _task_of_names(annotations.tasks)

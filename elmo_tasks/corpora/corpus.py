@@ -54,7 +54,7 @@ class Document(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _CorpusColumns:
     """
     The names of the columns with the inputs and the name of a text, and those to keep by their
     names in the output. `None`: the table has no such column.
@@ -237,7 +237,7 @@ class Corpus:
             return text_sentences(file, letters=self.letters, is_text=is_text)
         return numbered_lines(file)
 
-    def _columns_in(self, names: tuple[str, ...]) -> _Columns:
+    def _columns_in(self, names: tuple[str, ...]) -> _CorpusColumns:
         """The columns that are read, from the names of all columns."""
         inputs = [_column_of(names, column) for column in self.columns]
         if None in inputs:
@@ -252,9 +252,9 @@ class Corpus:
         if "all" in self.keep:
             used = {id_column, *inputs, *kept.values()}
             kept |= {name: name for name in names if name not in used}
-        return _Columns(inputs, id_column, kept)
+        return _CorpusColumns(inputs, id_column, kept)
 
-    def _document(self, position: str, row: Row, columns: _Columns) -> Document:
+    def _document(self, position: str, row: Row, columns: _CorpusColumns) -> Document:
         texts = tuple([self._text(row, column) for column in columns.inputs])
         name = plain_json(_value(row, columns.id_column))
         if name in (None, ""):
