@@ -33,24 +33,19 @@ class ShowDemo(Subcommand):
         sub: argparse.ArgumentParser = parser.add_parser(
             self.name, description=self.__doc__, help=self.__doc__
         )
-        help_of_archives = (
+        add = sub.add_argument
+        archives = (
             "models, side by side if they have the same task (default: the English ones in models/)"
         )
-        sub.add_argument("archives", nargs="*", type=Path, metavar="ARCHIVE", help=help_of_archives)
-        sub.add_argument(
-            "--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)"
-        )
-        sub.add_argument(
-            "--index", type=Path, help="an index of `elmo-neighbors index` (default: a small text)"
-        )
-        sub.add_argument(
-            "--glove", type=Path, help="file of GloVe vectors (default: the included English ones)"
-        )
-        sub.add_argument(
-            "--language", default="en", help="spaCy's code, for splitting text into words"
-        )
-        sub.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        sub.add_argument("--port", type=port_number, default=7860, help="port to listen on")
+        add("archives", nargs="*", type=Path, metavar="ARCHIVE", help=archives)
+        add("--bilm", help="a biLM's name or folder (default: ELMO_TASKS_BILM, or small-open)")
+        index = "an index of `elmo-neighbors index` (default: a small text)"
+        add("--index", type=Path, help=index)
+        glove = "file of GloVe vectors (default: the included English ones)"
+        add("--glove", type=Path, help=glove)
+        add("--language", default="en", help="spaCy's code, for splitting text into words")
+        add("--host", default="127.0.0.1", help="address to listen on")
+        add("--port", type=port_number, default=7860, help="port to listen on")
         add_device(sub)
         add_trust(sub)
         add_precision(sub)
@@ -66,29 +61,37 @@ def _serve(arguments: argparse.Namespace) -> None:
     with needs("demo"):
         from elmo_tasks.web.page import make_page, serve
         from elmo_tasks.web.tasks import TaskArchive
-        from elmo_tasks.web.words import EXAMPLES, Words, shipped_index
+        from elmo_tasks.web.word_comparer import EXAMPLES, WordComparer, shipped_index
 
     check_address(arguments.host, arguments.port)
-    bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     language = arguments.language
     rules = _RULES.get(language, language)
-    paths = arguments.archives or sorted(MODELS.glob("*/") if language == "en" else [])
     options = {"device": arguments.device, "precision": arguments.precision}
-    archives = [
-        TaskArchive(path, rules, **options, trusted=is_trusted(arguments)) for path in paths
-    ]
+    trusted = is_trusted(arguments)
+    archives = []
+    for path in arguments.archives or _shipped_archives(language):
+        archives.append(TaskArchive(path, rules, **options, trusted=trusted))
+    bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     elmo = Elmo.from_pretrained(bilm, **options)
-    glove = arguments.glove or (
-        next((FIXTURES / "glove").glob("*.txt.gz")) if language == "en" else None
-    )
+    glove = arguments.glove or _shipped_glove(language)
     with TemporaryDirectory(prefix="elmo-demo-") as folder:
-        index = (
-            NeighborIndex(arguments.index, elmo)
-            if arguments.index
-            else shipped_index(elmo, Path(folder))
-        )
+        if arguments.index:
+            index = NeighborIndex(arguments.index, elmo)
+        else:
+            index = shipped_index(elmo, Path(folder))
         static = None if glove is None else StaticVectors(glove)
-        words = Words(elmo, rules, index, static)
-        serve(
-            make_page(words, EXAMPLES.get(language, []), archives), arguments.host, arguments.port
-        )
+        comparer = WordComparer(elmo, rules, index, static)
+        page = make_page(comparer, EXAMPLES.get(language, []), archives)
+        serve(page, arguments.host, arguments.port)
+
+
+def _shipped_archives(language: str) -> list[Path]:
+    if language != "en":
+        return []
+    return sorted(MODELS.glob("*/"))
+
+
+def _shipped_glove(language: str) -> Path | None:
+    if language != "en":
+        return None
+    return next((FIXTURES / "glove").glob("*.txt.gz"))

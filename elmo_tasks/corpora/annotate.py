@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_tasks.corpora.annotations import Annotated, Annotations
 from elmo_tasks.corpora.corpus import Corpus, Document, compute_named
-from elmo_tasks.corpora.outputs import OUTPUTS
+from elmo_tasks.corpora.outputs import OUTPUTS, Output
 from elmo_tasks.corpora.standoff import FOLDER_MARK
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.extras import check_installed
@@ -81,26 +81,36 @@ def annotate_file(
     from elmo_tasks import TrainedTask
 
     ending = ending_of(output, Path(corpus), tuple(OUTPUTS), force=force)
-    of_results = {"language": language, "precision": precision, "threshold": threshold}
-    options: Any = {**of_results, "device": device, "packages": packages, "trusted": trusted}
+    # The options of `TrainedTask` that change results.
+    result_options = {"language": language, "precision": precision, "threshold": threshold}
+    options: Any = {**result_options, "device": device, "packages": packages, "trusted": trusted}
     predictors = _predictors_of(tasks, options)
     source = Corpus(
         Path(corpus),
-        _inputs_of(predictors),
-        text_column,
-        id_column,
-        keep,
-        glob,
-        input_format,
-        TableOptions(sheet, header_row),
+        inputs=_inputs_of(predictors),
+        text_columns=text_column,
+        id_column=id_column,
+        keep=keep,
+        glob=glob,
+        input_format=input_format,
+        table=TableOptions(sheet, header_row),
     )
     n_texts, kept = source.survey()
-    _expect_place_for(ending, predictors, kept)
+    _check_output(ending, predictors, kept)
     loaded = TrainedTask.by_name(tasks, **options)
-    settings = {**of_results, "part_texts": part_texts, "format": _FORMAT, **source.settings()}
+    settings: dict[str, Any] = {**result_options, "part_texts": part_texts, "format": _FORMAT}
+    settings |= source.settings()
     settings["tasks"] = {name: _model_digest(task) for name, task in loaded.items()}
+    job = Job(
+        Path(output),
+        settings,
+        n_items=n_texts,
+        part_items=part_texts,
+        suffix=".jsonl",
+        force=force,
+        unit="texts",
+    )
     join = partial(_join, ending, loaded, language, kept)
-    job = Job(Path(output), settings, n_texts, part_texts, ".jsonl", force, "texts")
     result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
     write = partial(_write_part, source.path, loaded)
     job.run(source.documents(), write, result, workers=workers, ray=ray, device=device)
@@ -117,29 +127,32 @@ def _predictors_of(
     from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
 
     predictors = {}
-    for path in map(trained_model, tasks):
+    for task in tasks:
+        path = trained_model(task)
         predictors[name_of(path)] = predictor_of(path, options["packages"])
-    if len(predictors) == len(tasks) and all(
-        hasattr(predictor, "result_type") for predictor in predictors.values()
-    ):
+    have_names = len(predictors) == len(tasks)
+    if have_names and all(hasattr(value, "result_type") for value in predictors.values()):
         return predictors
     # Two models of one name, or a config that does not tell enough, are an error here.
-    return {name: task.predictor for name, task in TrainedTask.by_name(tasks, **options).items()}
+    loaded = TrainedTask.by_name(tasks, **options)
+    return {name: task.predictor for name, task in loaded.items()}
 
 
 def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
-    inputs, *others = {predictor.inputs: name for name, predictor in predictors.items()}
-    if others:
-        found = "; ".join(
-            f"{', '.join(predictor.inputs)} of {name}" for name, predictor in predictors.items()
-        )
+    different = {predictor.inputs for predictor in predictors.values()}
+    if len(different) > 1:
+        described = []
+        for name, predictor in predictors.items():
+            described.append(f"{', '.join(predictor.inputs)} of {name}")
+        got = "; ".join(described)
         raise ValueError(
-            f"expected tasks with the same inputs, got {found}: run the command for each"
+            f"expected tasks with the same inputs, got {got}: run the command for each"
         )
+    (inputs,) = different
     return inputs
 
 
-def _expect_place_for(ending: str, predictors: dict[str, Any], kept: Collection[str]) -> None:
+def _check_output(ending: str, predictors: dict[str, Any], kept: Collection[str]) -> None:
     """
     An error if the output cannot have some results or columns, or two of one name, or needs a
     missing library.
@@ -147,19 +160,28 @@ def _expect_place_for(ending: str, predictors: dict[str, Any], kept: Collection[
     output = OUTPUTS[ending]
     if output.module is not None:
         check_installed(*output.module)
-    of_kinds = {
-        name: (len(predictor.inputs) > 1 and output.of_one_text)
-        or (output.needs and not getattr(predictor.result_type, output.needs))
-        for name, predictor in predictors.items()
-    }
-    wrong = [f"the results of {name}" for name, is_wrong in of_kinds.items() if is_wrong]
-    wrong += ["columns to keep"] if kept and not output.keeps else []
+    misfits = []
+    for name, predictor in predictors.items():
+        if not _fits(predictor, output):
+            misfits.append(f"the results of {name}")
+    if kept and not output.keeps:
+        misfits.append("columns to keep")
     n_of_name = Counter(["document", *kept, *predictors])
-    wrong += [f"{n} columns {name}" for name, n in sorted(n_of_name.items()) if n > 1]
-    if wrong:
+    for name, n in sorted(n_of_name.items()):
+        if n > 1:
+            misfits.append(f"{n} columns {name}")
+    if misfits:
+        got = ", ".join(misfits)
         raise ValueError(
-            f"expected what {ending} has a place for, got {', '.join(wrong)}: .jsonl has all results"
+            f"expected what {ending} has a place for, got {got}: .jsonl has all results"
         )
+
+
+def _fits(predictor: Any, output: Output) -> bool:
+    """Whether an output has a place for the results of a predictor."""
+    if output.of_one_text and len(predictor.inputs) > 1:
+        return False
+    return not output.needs or getattr(predictor.result_type, output.needs)
 
 
 def _model_digest(task: "TrainedTask") -> str:

@@ -69,8 +69,8 @@ class Annotations:
 
 def _texts_of(text: str, words: Iterable["Word"]) -> Iterator[str]:
     """
-    The texts of words as they are written. A character that NFC divides into two words belongs to the
-    first one.
+    The texts of words as they are written. A character that NFC divides into two words belongs to
+    the first one.
     """
     end = 0
     for word in words:

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 def _tags(doc: "Doc", task: "TrainedTask", result: Any) -> list[dict[str, str]]:
-    return task.result_type.tags([(token.idx, token.idx + len(token)) for token in doc], result)
+    words = [(token.idx, token.idx + len(token)) for token in doc]
+    return task.result_type.tags(words, result)
 
 
 def _sentences(doc: "Doc") -> Iterator[list["Token"]]:
@@ -39,26 +40,35 @@ def write_conll(annotations: Annotations, path: Path) -> None:
         for document, doc in annotations.docs():
             # As spaCy's converter expects it.
             file.write("-DOCSTART- -X- O O\n\n")
-            results = document.results.items()
-            tags = [_tags(doc, annotations.tasks[name], result) for name, result in results]
+            columns = []
+            for name, result in document.results.items():
+                columns.append(_tags(doc, annotations.tasks[name], result))
             # The last column has BIO tags, if there are some.
-            tags.sort(key=lambda tags_of_task: "tag" in next(iter(tags_of_task), {}))
+            columns.sort(key=_is_bio)
             for words in _sentences(doc):
                 for word in words:
-                    cells = [word.text, *(_one_tag(tags_of_task[word.i]) for tags_of_task in tags)]
+                    cells = [word.text]
+                    cells += [_one_tag(column[word.i]) for column in columns]
                     file.write("\t".join(map(as_cell, cells)) + "\n")
                 file.write("\n")
 
 
-def _one_tag(columns: dict[str, str]) -> str:
+def _is_bio(tags: list[dict[str, str]]) -> bool:
+    return bool(tags) and "tag" in tags[0]
+
+
+def _one_tag(tags_of_word: dict[str, str]) -> str:
     """A tag, or a part of speech: the universal one, or else the treebank's."""
-    return next((tag for tag in columns.values() if tag != "_"), "_")
+    for tag in tags_of_word.values():
+        if tag != "_":
+            return tag
+    return "_"
 
 
 def write_conllu(annotations: Annotations, path: Path) -> None:
     """
     Words and parts of speech; in the last column, names as spaCy's converter reads them, the tags
-    of other tasks, and the places of words. A text without words is left out: CoNLL-U has no
+    of other tasks, and the offsets of words. A text without words is left out: CoNLL-U has no
     sentences without words.
     """
     names_task = _task_of_names(annotations.tasks)
@@ -68,8 +78,8 @@ def write_conllu(annotations: Annotations, path: Path) -> None:
     with open(path, "w", encoding="utf-8") as file:
         for document, doc in annotations.docs():
             comments = {"newdoc id": document.name}
-            for name, kind in annotations.kept.items():
-                comments[f"meta::{name}"] = in_column(document.kept[name], kind)
+            for name, column_type in annotations.kept.items():
+                comments[f"meta::{name}"] = in_column(document.kept[name], column_type)
             tags = {}
             for name, result in document.results.items():
                 tags[name] = _tags(doc, annotations.tasks[name], result)
@@ -104,27 +114,46 @@ def _conllu_rows(
     tags: dict[str, list[dict[str, str]]],
     names_task: str | None,
 ) -> Iterator[str]:
-    tagger = next((name for name, rows in tags.items() if "xpos" in rows[words[0].i]), None)
+    tagger = _tagger(tags, words[0])
     names = ["O"] * len(words)
     if names_task is not None:
-        names = _names_for_spacy([tags[names_task][word.i].get("tag", "O") for word in words])
+        bio_tags = [tags[names_task][word.i].get("tag", "O") for word in words]
+        names = _names_for_spacy(bio_tags)
     for number, word in enumerate(words, start=1):
         misc: dict[str, Any] = {}
         if names_task is not None:
             misc["name"] = names[number - 1]
-        for name, rows in tags.items():
+        for name, tags_of_task in tags.items():
             if name not in (names_task, tagger):
-                misc[name] = rows[word.i].get("tag", rows[word.i].get("xpos"))
+                word_tags = tags_of_task[word.i]
+                misc[name] = word_tags.get("tag", word_tags.get("xpos"))
+        end = word.idx + len(word)
         misc["start_char"] = word.idx
-        misc["end_char"] = end = word.idx + len(word)
+        misc["end_char"] = end
         if doc.text[end : end + 1].strip():
             misc["SpaceAfter"] = "No"
-        upos = xpos = "_"
+        parts_of_speech = {"upos": "_", "xpos": "_"}
         if tagger is not None:
-            upos, xpos = tags[tagger][word.i]["upos"], tags[tagger][word.i]["xpos"]
-        values = [f"{name}={as_cell(str(value)).replace('|', '_')}" for name, value in misc.items()]
-        cells = [word.text, "_", upos, xpos, *"____", "|".join(values)]
-        yield "\t".join([str(number), *map(as_cell, cells)]) + "\n"
+            parts_of_speech = tags[tagger][word.i]
+        cells = [str(number), as_cell(word.text), "_"]
+        cells += [as_cell(parts_of_speech["upos"]), as_cell(parts_of_speech["xpos"])]
+        cells += ["_", "_", "_", "_", as_cell(_misc_cell(misc))]
+        yield "\t".join(cells) + "\n"
+
+
+def _tagger(tags: dict[str, list[dict[str, str]]], word: "Token") -> str | None:
+    """The first task with parts of speech."""
+    for name, tags_of_task in tags.items():
+        if "xpos" in tags_of_task[word.i]:
+            return name
+    return None
+
+
+def _misc_cell(misc: dict[str, Any]) -> str:
+    values = []
+    for name, value in misc.items():
+        values.append(f"{name}={as_cell(str(value)).replace('|', '_')}")
+    return "|".join(values)
 
 
 # In a tag that spaCy's converter reads.
@@ -144,7 +173,10 @@ def _label_for_spacy(label: str) -> str:
 
 
 def _warn_of_labels(labels: Iterable[str]) -> None:
-    unread = [label for label in labels if not _LABEL_FOR_SPACY.fullmatch(_label_for_spacy(label))]
+    unread = []
+    for label in labels:
+        if not _LABEL_FOR_SPACY.fullmatch(_label_for_spacy(label)):
+            unread.append(label)
     if unread:
         message = "spaCy's converter of CoNLL-U reads labels of the letters A to Z and _, not %s"
         logger.warning(message, ", ".join(unread))

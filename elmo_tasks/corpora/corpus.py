@@ -21,8 +21,15 @@ from elmo_tasks.text.formats import format_by_suffix, format_of, text_sentences,
 from elmo_tasks.text.normal import readable
 from elmo_tasks.text.words import as_words
 
-__all__ = ["FORMATS", "Corpus", "Document", "Text", "in_column"]
-__all__ += ["compute_named", "parquet_type"]
+__all__ = [
+    "FORMATS",
+    "Corpus",
+    "Document",
+    "Text",
+    "compute_named",
+    "in_column",
+    "parquet_type",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +54,7 @@ class Document(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _CorpusColumns:
     """
     The names of the columns with the inputs and the name of a text, and those to keep by their
     names in the output. `None`: the table has no such column.
@@ -103,8 +110,8 @@ class Corpus:
         """The columns with the inputs."""
         if self.text_columns and len(self.text_columns) != len(self.inputs):
             inputs = ", ".join(self.inputs)
-            found = ", ".join(self.text_columns)
-            raise ValueError(f"expected a column for each of {inputs}, got {found}")
+            columns = ", ".join(self.text_columns)
+            raise ValueError(f"expected a column for each of {inputs}, got {columns}")
         return self.text_columns or self.inputs
 
     @cached_property
@@ -122,9 +129,9 @@ class Corpus:
         for file in self.files:
             examples[format_of(file)] = file
         if len(examples) > 1:
-            found = ", ".join(f"{name} ({file.name})" for name, file in examples.items())
+            formats = ", ".join(f"{name} ({file.name})" for name, file in examples.items())
             hint = "choose with --glob '*.txt', or read all as texts with --input-format text"
-            raise ValueError(f"expected files of one kind, got {found}: {hint}: {self.path}")
+            raise ValueError(f"expected files of one kind, got {formats}: {hint}: {self.path}")
         if not examples:
             return "text"
         ((name, file),) = examples.items()
@@ -144,9 +151,9 @@ class Corpus:
         return {
             "corpus": text_digest(readable("\n".join(lines))),
             "input_format": self.format,
-            "text_column": [*self.text_columns],
+            "text_column": list(self.text_columns),
             "id_column": self.id_column,
-            "keep": [*self.keep],
+            "keep": list(self.keep),
             "sheet": self.table.sheet,
             "header_row": self.table.header_row,
         }
@@ -169,9 +176,7 @@ class Corpus:
             names.add(number)
             columns |= dict.fromkeys(row)
             for column, value in document.kept.items():
-                # Of Parquet, integers have 64 bits.
-                is_large = isinstance(value, int) and not -(2**63) <= value < 2**63
-                types.setdefault(column, set()).add(object if is_large else type(value))
+                types.setdefault(column, set()).add(_type_of(value))
             n_documents += 1
         if not n_documents:
             raise ValueError(f"expected texts, got none: {self.path}")
@@ -183,74 +188,81 @@ class Corpus:
 
     def _check_names(self, columns: Collection[str]) -> None:
         """Whether the corpus has the columns that the user has named, at least in one row."""
-        wanted = {*self.keep} - {"all"}
+        wanted = set(self.keep) - {"all"}
         if self.id_column is not None:
             wanted.add(self.id_column)
         unknown = [name for name in wanted if _column_of(columns, name) is None]
         if unknown:
             known = ", ".join(columns)
-            found = ", ".join(map(repr, unknown))
-            raise ValueError(f"expected one of the columns {known}, got {found}: {self.path}")
+            listed = ", ".join(map(repr, unknown))
+            raise ValueError(f"expected one of the columns {known}, got {listed}: {self.path}")
 
     def documents(self) -> Iterator[Document]:
         return (document for _, document in self._documents())
 
     def _documents(self) -> Iterator[tuple[Row, Document]]:
         columns_in = lru_cache(maxsize=100)(self._columns_in)
-        for place, row in self._rows():
+        for position, row in self._rows():
             try:
-                yield row, self._document(place, row, columns_in(tuple(row)))
+                yield row, self._document(position, row, columns_in(tuple(row)))
             except ValueError as error:
-                raise ValueError(f"{error}: {self.path}, text {place}") from None
+                raise ValueError(f"{error}: {self.path}, text {position}") from None
 
     def _rows(self) -> Iterator[tuple[str, Row]]:
-        """The rows, each with its place: the number of its line or row, its file, or both."""
+        """The rows, each with its position: the number of its line or row, its file, or both."""
         column = self.columns[0] if len(self.columns) == 1 else "text"
         for file in self.files:
             name = ""
             partitions: Row = {}
             if self.path.is_dir():
-                name = str(file.relative_to(self.path))
-                partitions = _partitions_in(file.relative_to(self.path).parts[:-1])
-            numbered: Iterator[tuple[int, Any]]
-            if self.format in TABLES:
-                numbered = TABLES[self.format](file, self.table)
-            elif self.of_sentences:
-                is_text = self.input_format == "text"
-                numbered = text_sentences(file, letters=self.letters, is_text=is_text)
-            elif name:
+                relative_path = file.relative_to(self.path)
+                name = str(relative_path)
+                partitions = _partitions_in(relative_path.parts[:-1])
+            if name and self.format not in TABLES and not self.of_sentences:
                 yield name, {**partitions, column: text_of_file(file)}
                 continue
-            else:
-                numbered = numbered_lines(file)
-            for number, row in numbered:
-                place = f"{name}:{number}" if name else str(number)
+            for number, row in self._numbered_rows(file):
+                position = f"{name}:{number}" if name else str(number)
                 if not isinstance(row, dict):
                     row = {column: row}
                 # A column of the file is not replaced.
-                yield place, partitions | row if partitions else row
+                yield position, partitions | row if partitions else row
 
-    def _columns_in(self, names: tuple[str, ...]) -> _Columns:
+    def _numbered_rows(self, file: Path) -> Iterator[tuple[int, Row | Text]]:
+        """The rows of a table, or texts, with their numbers."""
+        if self.format in TABLES:
+            return TABLES[self.format](file, self.table)
+        if self.of_sentences:
+            is_text = self.input_format == "text"
+            return text_sentences(file, letters=self.letters, is_text=is_text)
+        return numbered_lines(file)
+
+    def _columns_in(self, names: tuple[str, ...]) -> _CorpusColumns:
         """The columns that are read, from the names of all columns."""
         inputs = [_column_of(names, column) for column in self.columns]
         if None in inputs:
             near = get_close_matches(self.columns[inputs.index(None)], names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             wanted = " and ".join(self.columns)
-            found = ", ".join(names)
-            raise ValueError(f"expected texts as {wanted}, got the columns {found}{hint}")
+            raise ValueError(
+                f"expected texts as {wanted}, got the columns {', '.join(names)}{hint}"
+            )
         id_column = _column_of(names, self.id_column or "id")
         kept = {column: _column_of(names, column) for column in self.keep if column != "all"}
         if "all" in self.keep:
             used = {id_column, *inputs, *kept.values()}
             kept |= {name: name for name in names if name not in used}
-        return _Columns(inputs, id_column, kept)
+        return _CorpusColumns(inputs, id_column, kept)
 
-    def _document(self, place: str, row: Row, columns: _Columns) -> Document:
+    def _document(self, position: str, row: Row, columns: _CorpusColumns) -> Document:
         texts = tuple([self._text(row, column) for column in columns.inputs])
         name = plain_json(_value(row, columns.id_column))
-        kept = {name: plain_json(_value(row, column)) for name, column in columns.kept.items()}
-        return Document(readable(place if name in (None, "") else str(name)), texts, kept)
+        if name in (None, ""):
+            name = position
+        kept = {}
+        for kept_name, column in columns.kept.items():
+            kept[kept_name] = plain_json(_value(row, column))
+        return Document(readable(str(name)), texts, kept)
 
     def _text(self, row: Row, column: str | None) -> Text:
         text = _value(row, column)
@@ -289,10 +301,10 @@ def compute_named(
         raise _named(error, f"{path}, {names}") from error
 
 
-def _named(error: Exception, place: str) -> Exception:
+def _named(error: Exception, texts: str) -> Exception:
     if isinstance(error, ValueError):
-        return ValueError(f"{error}: {place}")
-    return RuntimeError(f"{type(error).__name__}: {error}: {place}")
+        return ValueError(f"{error}: {texts}")
+    return RuntimeError(f"{type(error).__name__}: {error}: {texts}")
 
 
 def _is_list_of_python(text: str) -> bool:
@@ -329,6 +341,13 @@ def _value(row: Row, name: str | None) -> Any:
     return value
 
 
+def _type_of(value: Any) -> type:
+    # Of Parquet, integers have 64 bits.
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return object
+    return type(value)
+
+
 def _type_of_all(types: set[type]) -> str:
     """
     Arrow's name of the type that values of some types have in common, or `"json"`: they become
@@ -338,21 +357,26 @@ def _type_of_all(types: set[type]) -> str:
     types = types - {type(None)} or {str}
     if types == {int, float}:
         return "double"
-    return known.get(types.pop(), "json") if len(types) == 1 else "json"
+    if len(types) > 1:
+        return "json"
+    (common_type,) = types
+    return known.get(common_type, "json")
 
 
-def in_column(value: Any, kind: str) -> Any:
+def in_column(value: Any, column_type: str) -> Any:
     """A kept value for a column of a type: see `Corpus.survey`."""
-    return value if value is None or kind != "json" else json.dumps(value, ensure_ascii=False)
+    if value is None or column_type != "json":
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
-def parquet_type(kind: str) -> Any:
+def parquet_type(column_type: str) -> Any:
     import pyarrow
 
-    return pyarrow.type_for_alias("string" if kind == "json" else kind)
+    return pyarrow.type_for_alias("string" if column_type == "json" else column_type)
 
 
 def _column_names(columns: str | Sequence[str]) -> list[str]:
     if isinstance(columns, str):
         return next(csv.reader([columns], skipinitialspace=True), [])
-    return [*columns]
+    return list(columns)

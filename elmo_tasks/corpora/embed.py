@@ -44,8 +44,8 @@ _FORMAT = 2
 _HDF5 = (".h5", ".hdf5")
 _ENDINGS = (*_HDF5, ".parquet", "/")
 # What HDF5 writes at most besides arrays and texts, for a file and for each line in it.
-_HDF5_BYTES, _HDF5_BYTES_PER_LINE = 20_000, 600
-_Vectors = Iterable[tuple["list[_Line]", list[np.ndarray]]]
+_HDF5_BYTES = 20_000
+_HDF5_BYTES_PER_LINE = 600
 # The types of the columns that are kept, as in `Corpus.survey`.
 _Kept = dict[str, str]
 
@@ -56,6 +56,18 @@ class _Line(NamedTuple):
     document: str
     sentence: str
     kept: dict[str, Any]
+
+
+class _Embedded(NamedTuple):
+    """The lines of a part of the corpus, and an array of vectors for each."""
+
+    lines: list[_Line]
+    vectors: list[np.ndarray]
+
+    def flat(self, dtype: str) -> np.ndarray:
+        """The numbers of all vectors, one after the other."""
+        flat = np.concatenate([array.ravel() for array in self.vectors])
+        return flat.astype(dtype, copy=False)
 
 
 @dataclass(frozen=True)
@@ -130,17 +142,15 @@ def embed_file(
     settings = _settings(source, options, elmo)
     n_words = _count_words(source, options, elmo)
     output = Path(output)
-    n_bytes = _bytes_of_vectors(options, elmo, n_lines if options.pool else n_words)
-    largest = 0
-    if ending in _HDF5:
-        n_bytes += _HDF5_BYTES_PER_LINE * n_lines
-        largest = n_bytes
-    # The parts of a folder are also the output.
-    needed = n_bytes if ending == "/" else 2 * n_bytes
-    check_space(output, needed - _bytes_of_parts(output), largest)
-    suffix = ".parquet" if ending == "/" else ".npz"
+    n_vectors = n_lines if options.pool else n_words
+    _check_space(output, ending, _bytes_of_vectors(options, elmo, n_vectors), n_lines)
     job = Job(
-        output, settings, n_items=n_lines, part_items=options.part_lines, suffix=suffix, force=force
+        output,
+        settings,
+        n_items=n_lines,
+        part_items=options.part_lines,
+        suffix=".parquet" if ending == "/" else ".npz",
+        force=force,
     )
     # Other processes load their own biLM.
     own_elmo = elmo if workers is None and ray is None else None
@@ -169,6 +179,17 @@ def _bytes_of_vectors(options: EmbedOptions, elmo: "Elmo", n_vectors: int) -> in
     return n_vectors * elmo.dim * n_layers * np.dtype(options.dtype).itemsize
 
 
+def _check_space(output: Path, ending: str, n_bytes: int, n_lines: int) -> None:
+    """An error if the disk has no space for the output and the missing parts."""
+    largest_file = 0
+    if ending in _HDF5:
+        n_bytes += _HDF5_BYTES_PER_LINE * n_lines
+        largest_file = n_bytes
+    # The parts of a folder are also the output.
+    needed = n_bytes if ending == "/" else 2 * n_bytes
+    check_space(output, needed - _bytes_of_parts(output), largest_file)
+
+
 def _bytes_of_parts(output: Path) -> int:
     output = output.resolve()
     parts = output.parent.glob(f"{output.name}.parts/part-*")
@@ -188,12 +209,13 @@ def _count_words(source: Corpus, options: EmbedOptions, elmo: "Elmo") -> int:
     """
     from elmo_tasks.bilm.character_ids import MAX_BYTES
 
-    n_words = n_cut = 0
-    texts: Iterator[Text] = (document.texts[0] for document in source.documents())
+    texts: Iterable[Text] = (document.texts[0] for document in source.documents())
+    if options.tokenize == "whitespace":
+        texts = warn_if_untokenised(texts, source.path)
     tokenizer = "letters" if options.tokenize == "letters" else "whitespace"
-    for text in (
-        warn_if_untokenised(texts, source.path) if options.tokenize == "whitespace" else texts
-    ):
+    n_words = 0
+    n_cut = 0
+    for text in texts:
         words = _words(text, tokenizer)
         n_words += len(words)
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
@@ -215,15 +237,13 @@ def _settings(source: Corpus, options: EmbedOptions, elmo: "Elmo") -> dict[str, 
     """Everything that the vectors depend on, as JSON."""
     from elmo_tasks.bilm.weights import weights_digest
 
-    weights = weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
-    values = {
-        **asdict(options),
-        "device": None,
-        "bilm": weights,
-        **source.settings(),
-        "format": _FORMAT,
-    }
-    settings: dict[str, Any] = json.loads(json.dumps({**values, "kernel": elmo.bilm.kernel}))
+    values = asdict(options)
+    values["device"] = None
+    values["bilm"] = weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
+    values |= source.settings()
+    values["format"] = _FORMAT
+    values["kernel"] = elmo.bilm.kernel
+    settings: dict[str, Any] = json.loads(json.dumps(values))
     return settings
 
 
@@ -237,27 +257,24 @@ def _write_part(
 ) -> int:
     elmo = elmo or _loaded(options.bilm, options.device, options.precision)
 
-    def embed_documents(documents: Sequence[Document]) -> tuple[list[_Line], list[np.ndarray]]:
+    def embed_documents(documents: Sequence[Document]) -> _Embedded:
         return _embedded(elmo, options, documents)
 
-    lines, vectors = compute_named(embed_documents, part.items, corpus)
+    embedded = compute_named(embed_documents, part.items, corpus)
     if part.file.suffix == ".parquet":
         with atomic_file(part.file) as temporary:
-            _write_parquet(temporary, [(lines, vectors)], settings, kept, part.first)
-        return len(lines)
+            _write_parquet(temporary, [embedded], settings, kept, part.first)
+        return len(embedded.lines)
+    lines = np.frombuffer(json.dumps(embedded.lines).encode(), np.uint8)
+    shapes = np.array([array.shape for array in embedded.vectors])
     # One array for all lines: writing many takes longer than computing them.
-    flat = np.concatenate([array.ravel() for array in vectors]).astype(options.dtype, copy=False)
-    about = np.frombuffer(json.dumps(lines).encode(), np.uint8)
+    vectors = embedded.flat(options.dtype)
     with atomic_file(part.file) as temporary, open(temporary, "wb") as file:
-        np.savez(
-            file, lines=about, shapes=np.array([array.shape for array in vectors]), vectors=flat
-        )
-    return len(lines)
+        np.savez(file, lines=lines, shapes=shapes, vectors=vectors)
+    return len(embedded.lines)
 
 
-def _embedded(
-    elmo: "Elmo", options: EmbedOptions, documents: Sequence[Document]
-) -> tuple[list[_Line], list[np.ndarray]]:
+def _embedded(elmo: "Elmo", options: EmbedOptions, documents: Sequence[Document]) -> _Embedded:
     sentences = [_words(document.texts[0], options.tokenize) for document in documents]
     names = ("layers", "weights", "gamma", "pool", "batch_tokens")
     arguments: Any = {name: getattr(options, name) for name in names}
@@ -265,7 +282,7 @@ def _embedded(
     lines = []
     for document, words in zip(documents, sentences, strict=True):
         lines.append(_Line(document.name, " ".join(words), document.kept))
-    return lines, vectors
+    return _Embedded(lines, vectors)
 
 
 def _join(settings: dict[str, Any], kept: _Kept, files: list[Path], output: Path) -> None:
@@ -295,19 +312,22 @@ def _opened_part(file: Path) -> Iterator[Any]:
         yield part
 
 
-def _read_parts(files: list[Path]) -> _Vectors:
+def _read_parts(files: list[Path]) -> Iterator[_Embedded]:
     for file in files:
         with _opened_part(file) as part:
             shapes = part["shapes"]
             flat = part["vectors"]
-            lines = json.loads(part["lines"].tobytes())
+            rows = json.loads(part["lines"].tobytes())
         ends = np.cumsum(shapes.prod(-1))[:-1]
         pairs = zip(np.split(flat, ends), shapes, strict=True)
-        arrays = [array.reshape(shape) for array, shape in pairs]
-        yield [_Line(*line) for line in lines], arrays
+        vectors = [array.reshape(shape) for array, shape in pairs]
+        lines = [_Line._make(row) for row in rows]
+        yield _Embedded(lines, vectors)
 
 
-def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any], kept: _Kept) -> None:
+def _write_hdf5(
+    path: Path, parts: Iterable[_Embedded], settings: dict[str, Any], kept: _Kept
+) -> None:
     """
     The layout of AllenNLP's former `elmo` command: one array per line, named "0", "1", ..., and
     `sentence_to_index`, a JSON object with the number of each sentence (the last one of equal
@@ -321,14 +341,14 @@ def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any], kept: _Ke
     # `track_order` keeps the order of the lines, instead of "0", "1", "10".
     with h5py.File(path, "w", libver=("v110", "v110"), track_order=True) as file:
         file.attrs["elmo_tasks"] = json.dumps(settings)
-        for some, vectors in parts:
-            for number, array in enumerate(vectors, start=len(lines)):
+        for part in parts:
+            for number, array in enumerate(part.vectors, start=len(lines)):
+                checksum: dict[str, Any] = {}
                 # HDF5 has no larger chunks, and no checksum without chunks.
-                checked = (
-                    {"fletcher32": True, "chunks": array.shape} if 0 < array.nbytes < 2**32 else {}
-                )
-                file.create_dataset(str(number), data=array, **checked)
-            lines += some
+                if 0 < array.nbytes < 2**32:
+                    checksum = {"fletcher32": True, "chunks": array.shape}
+                file.create_dataset(str(number), data=array, **checksum)
+            lines += part.lines
         texts = {
             "sentences": [line.sentence for line in lines],
             "documents": [line.document for line in lines],
@@ -337,12 +357,17 @@ def _write_hdf5(path: Path, parts: _Vectors, settings: dict[str, Any], kept: _Ke
             texts["kept"] = [json.dumps(line.kept) for line in lines]
         for name, values in texts.items():
             file.attrs.create(name, data=values, dtype=h5py.string_dtype())
-        index = json.dumps({line.sentence: str(number) for number, line in enumerate(lines)})
+        numbers = {line.sentence: str(number) for number, line in enumerate(lines)}
+        index = json.dumps(numbers)
         file.create_dataset("sentence_to_index", data=[index], dtype=h5py.string_dtype())
 
 
 def _write_parquet(
-    path: Path, parts: _Vectors, settings: dict[str, Any], kept: _Kept, first: int = 0
+    path: Path,
+    parts: Iterable[_Embedded],
+    settings: dict[str, Any],
+    kept: _Kept,
+    first_index: int = 0,
 ) -> None:
     """
     Rows of `index`, `document`, the kept columns, `sentence`, `shape` and flat `vectors`; a row
@@ -351,32 +376,29 @@ def _write_parquet(
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
-    vectors_type = pyarrow.large_list(pyarrow.from_numpy_dtype(np.dtype(settings["dtype"])))
-    names: dict[str, Any] = {"index": pyarrow.int64(), "document": pyarrow.string()}
-    names |= {name: parquet_type(kind) for name, kind in kept.items()}
-    types = {
+    number_type = pyarrow.from_numpy_dtype(np.dtype(settings["dtype"]))
+    types: dict[str, Any] = {"index": pyarrow.int64(), "document": pyarrow.string()}
+    for name, column_type in kept.items():
+        types[name] = parquet_type(column_type)
+    types |= {
         "sentence": pyarrow.string(),
         "shape": pyarrow.list_(pyarrow.int32()),
-        "vectors": vectors_type,
+        "vectors": pyarrow.large_list(number_type),
     }
-    schema = pyarrow.schema({**names, **types}, metadata={"elmo_tasks": json.dumps(settings)})
+    schema = pyarrow.schema(types, metadata={"elmo_tasks": json.dumps(settings)})
     with ParquetWriter(path, schema, use_dictionary=False, write_page_checksum=True) as writer:
-        for lines, vectors in parts:
-            offsets = np.cumsum([0, *(array.size for array in vectors)])
-            flat = pyarrow.LargeListArray.from_arrays(
-                offsets,
-                np.concatenate([array.ravel() for array in vectors]).astype(
-                    settings["dtype"], copy=False
-                ),
-            )
-            indices = np.arange(first, first := first + len(lines))
-            columns = [indices, [line.document for line in lines]]
-            columns += [
-                [in_column(line.kept[name], kind) for line in lines] for name, kind in kept.items()
-            ]
-            columns += [
-                [line.sentence for line in lines],
-                [list(array.shape) for array in vectors],
-                flat,
-            ]
-            writer.write_table(pyarrow.table(columns, schema=schema), row_group_size=len(lines))
+        for part in parts:
+            end_index = first_index + len(part.lines)
+            columns: list[Any] = [np.arange(first_index, end_index)]
+            columns.append([line.document for line in part.lines])
+            for name, column_type in kept.items():
+                columns.append([in_column(line.kept[name], column_type) for line in part.lines])
+            columns.append([line.sentence for line in part.lines])
+            columns.append([list(array.shape) for array in part.vectors])
+            sizes = [array.size for array in part.vectors]
+            offsets = np.cumsum([0, *sizes])
+            numbers = part.flat(settings["dtype"])
+            columns.append(pyarrow.LargeListArray.from_arrays(offsets, numbers))
+            table = pyarrow.table(columns, schema=schema)
+            writer.write_table(table, row_group_size=len(part.lines))
+            first_index = end_index

@@ -1,6 +1,6 @@
 """
-The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, and those in `conll` and
-`standoff`.
+The outputs of `annotate`: JSON lines, Parquet, CSV, XLSX, spaCy's `DocBin`, and those in `conll`
+and `standoff`.
 """
 
 import gzip
@@ -115,9 +115,10 @@ def _write_table(annotations: Annotations, path: Path, *, write: Callable[..., N
             for name, column_type in annotations.kept.items():
                 document_cells.append(in_column(document.kept.get(name), column_type))
             for name, result in document.results.items():
-                cells = [*document_cells, name] if has_several_tasks else document_cells
+                task_cells = [name] if has_several_tasks else []
                 for row in _table_rows(annotations, name, result):
-                    yield [*cells, *(row.get(column) for column in result_columns)]
+                    result_cells = [row.get(column) for column in result_columns]
+                    yield document_cells + task_cells + result_cells
 
     write(path, header, rows())
 

@@ -5,7 +5,6 @@ The outputs for annotation tools, which mark spans of a text and link them: brat
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -41,9 +40,11 @@ def standoff_of(result_type: ResultType, result: Any) -> Standoff:
     standoff = Standoff()
     if isinstance(result_type, Chains):
         for mentions in result["chains"]:
-            first = len(standoff.marks)
-            standoff.chains.append(list(range(first, first + len(mentions))))
-            standoff.marks.extend(("mention", mention) for mention in mentions)
+            chain = []
+            for mention in mentions:
+                chain.append(len(standoff.marks))
+                standoff.marks.append(("mention", mention))
+            standoff.chains.append(chain)
         return standoff
     for head, spans in result_type.groups(result):
         if head is None:
@@ -75,12 +76,11 @@ def write_brat(annotations: Annotations, path: Path) -> None:
             n_of_name[name] += 1
             if n_of_name[name] > 1:
                 name = f"{name}~{n_of_name[name]}"
-            results = []
-            for name_of_task, result in document.results.items():
-                result_type = annotations.tasks[name_of_task].result_type
-                results.append((prefixes[name_of_task], standoff_of(result_type, result)))
+            standoffs = {}
+            for task, result in document.results.items():
+                standoffs[task] = standoff_of(annotations.tasks[task].result_type, result)
             text = document.texts[0]
-            marks, links = _brat_lines(text, results)
+            marks, links = _brat_lines(text, standoffs, prefixes)
             labels.update(mark.split()[1] for mark in marks)
             relations.update(link.split()[1] for link in links)
             (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -105,11 +105,14 @@ def _label_prefixes(annotations: Annotations) -> dict[str, str]:
 
 def _brat_file(name: str) -> str:
     """The path of a document in the folder, without a suffix."""
-    parts = [_file_name(part) for part in name.split("/")]
-    parts = [part for part in parts if part.strip(".")]
-    if not parts:
+    names = []
+    for component in name.split("/"):
+        file_name = _file_name(component)
+        if file_name.strip("."):
+            names.append(file_name)
+    if not names:
         return "document"
-    *folders, file = parts
+    *folders, file = names
     # A folder never has the name of a file.
     folders = [_SUFFIX_OF_FILE.sub(r"_\1", folder) for folder in folders]
     return "/".join([*folders, file.removesuffix(".txt") or "document"])
@@ -118,23 +121,27 @@ def _brat_file(name: str) -> str:
 _SUFFIX_OF_FILE = re.compile(r"\.(txt|ann|conf|jsonl)$", re.IGNORECASE)
 
 
-def _file_name(part: str) -> str:
+def _file_name(component: str) -> str:
+    name = re.sub(r"[^\w.-]", "_", component)
     # File systems have names of at most 255 bytes.
-    return re.sub(r"[^\w.-]", "_", part).encode()[:200].decode(errors="ignore")
+    return name.encode()[:200].decode(errors="ignore")
 
 
-def _brat_lines(text: str, results: Iterable[tuple[str, Standoff]]) -> tuple[list[str], list[str]]:
+def _brat_lines(
+    text: str, standoffs: dict[str, Standoff], prefixes: dict[str, str]
+) -> tuple[list[str], list[str]]:
     """
-    The marks of a text and the links between them, from its results, each with a prefix of its
-    labels.
+    The marks of a text and the links between them, from the results of its tasks, each with a
+    prefix of its labels.
     """
     marks: list[str] = []
     links: list[str] = []
-    for prefix, standoff in results:
-        first = len(marks) + 1
-        names = [f"T{number}" for number in range(first, first + len(standoff.marks))]
+    for task, standoff in standoffs.items():
+        n_marks = len(marks) + len(standoff.marks)
+        names = [f"T{number}" for number in range(len(marks) + 1, n_marks + 1)]
         for name, (label, span) in zip(names, standoff.marks, strict=True):
-            marks.append(f"{name}\t{_brat_name(prefix + label)} {_brat_span(text, span)}")
+            prefixed_label = _brat_name(prefixes[task] + label)
+            marks.append(f"{name}\t{prefixed_label} {_brat_span(text, span)}")
         for mentions in standoff.chains:
             links.append(f"*\tcoreference {' '.join(names[mention] for mention in mentions)}")
         for label, head, tail in standoff.links:
@@ -150,7 +157,8 @@ def _brat_span(text: str, span: Any) -> str:
     for line in lines:
         offsets.append(f"{span['start'] + line.start()} {span['start'] + line.end()}")
     # Other white space, such as a tab, would end the cell, or the line for some programs.
-    marked = re.sub(r"\s", " ", " ".join(line.group() for line in lines))
+    marked = " ".join(line.group() for line in lines)
+    marked = re.sub(r"\s", " ", marked)
     return f"{';'.join(offsets)}\t{marked}"
 
 
@@ -162,9 +170,11 @@ def _brat_config(labels: set[str], relations: set[str]) -> str:
     """`annotation.conf`: any two marks may be linked."""
     entities = sorted(labels)
     ends = f"Arg1:{'|'.join(entities)}, Arg2:{'|'.join(entities)}"
-    kinds = {"coreference": ", <REL-TYPE>:symmetric-transitive"}
-    rows = [f"{label} {ends}{kinds.get(label, '')}" for label in sorted(relations)]
-    lines = ["[entities]", *entities, "[relations]", *rows, "[events]", "[attributes]", ""]
+    properties = {"coreference": ", <REL-TYPE>:symmetric-transitive"}
+    lines = ["[entities]", *entities, "[relations]"]
+    for label in sorted(relations):
+        lines.append(f"{label} {ends}{properties.get(label, '')}")
+    lines += ["[events]", "[attributes]", ""]
     return "\n".join(lines)
 
 
@@ -197,17 +207,18 @@ def _prediction(text: str, model: str, standoff: Standoff) -> dict[str, Any]:
     links = list(standoff.links)
     for mentions in standoff.chains:
         # Each mention is linked to the one before it.
-        links += [("coreference", *pair) for pair in pairwise(mentions)]
-    relations = [
-        {
+        for before, mention in pairwise(mentions):
+            links.append(("coreference", before, mention))
+    relations = []
+    for label, head, tail in links:
+        relation = {
             "type": "relation",
             "from_id": names[head],
             "to_id": names[tail],
             "direction": "right",
             "labels": [label],
         }
-        for label, head, tail in links
-    ]
+        relations.append(relation)
     prediction: dict[str, Any] = {"model_version": model}
     scores = [region["score"] for region in regions if "score" in region]
     if scores:
@@ -217,7 +228,8 @@ def _prediction(text: str, model: str, standoff: Standoff) -> dict[str, Any]:
 
 
 def _region(text: str, name: str, label: str, span: dict[str, Any]) -> dict[str, Any]:
-    start, end = span["start"], span["end"]
+    start = span["start"]
+    end = span["end"]
     region: dict[str, Any] = {"id": name, **_NAMES, "type": "labels"}
     if "probability" in span:
         region["score"] = span["probability"]

@@ -76,9 +76,7 @@ class ElmoComponent(PipelineBilm, Pipe):
         self._options = VectorOptions(
             layers=layers, weights=weights, gamma=gamma, batch_tokens=batch_tokens, progress=False
         )
-        if nlp is not None and any(
-            isinstance(component, ElmoComponent) for _, component in nlp.pipeline
-        ):
+        if nlp is not None and _has_elmo(nlp):
             warnings.warn(
                 "a pipeline with two components 'elmo': '._.elmo' has the vectors of the last",
                 stacklevel=2,
@@ -104,10 +102,10 @@ class ElmoComponent(PipelineBilm, Pipe):
     def _groups(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, list[list[str]]]]:
         for doc in stream:
             try:
-                yield (
-                    doc,
-                    [as_words([word.text for word in sentence]) for sentence in sentences_in(doc)],
-                )
+                sentences = []
+                for sentence in sentences_in(doc):
+                    sentences.append(as_words([word.text for word in sentence]))
+                yield doc, sentences
             except ValueError as error:
                 self.get_error_handler()(self.name, self, [doc], error)
 
@@ -119,7 +117,7 @@ class ElmoComponent(PipelineBilm, Pipe):
             for hooks in (doc.user_hooks, doc.user_span_hooks, doc.user_token_hooks):
                 # No hook for the norm: spaCy computes it from the vector, and a span would return
                 # its vector for it.
-                hooks.update(vector=_elmo_of, has_vector=lambda item: True, similarity=_similarity)
+                hooks.update(vector=_elmo_of, has_vector=_has_vector, similarity=_similarity)
 
 
 # The entries of the config are the keyword arguments.
@@ -131,34 +129,46 @@ Language.factory(
 )
 
 
+def _has_elmo(nlp: Language) -> bool:
+    return any(isinstance(component, ElmoComponent) for _, component in nlp.pipeline)
+
+
 def _elmo_of(item: Doc | Span | Token) -> np.ndarray:
     user_data: dict[Any, Any] = item.doc.user_data
-    pool, vectors = user_data.get(_KEY, (None, None))
-    if vectors is None or vectors.shape[-2] != len(item.doc):
+    pool, doc_vectors = user_data.get(_KEY, (None, None))
+    if doc_vectors is None or doc_vectors.shape[-2] != len(item.doc):
         raise ValueError(
-            "a Doc without vectors of 'elmo', or with tokens merged or split after it: run a pipeline with 'elmo' "
-            "at its end (make_doc, as_doc, from_docs and a DocBin without user data keep no vectors)"
+            "a Doc without vectors of 'elmo', or with tokens merged or split after it: run a "
+            "pipeline with 'elmo' at its end (make_doc, as_doc, from_docs and a DocBin without "
+            "user data keep no vectors)"
         )
+    vectors: np.ndarray = doc_vectors
     if isinstance(item, Token):
-        token: np.ndarray = vectors[..., item.i, :]
-        return token
-    start, end = (item.start, item.end) if isinstance(item, Span) else (0, len(item))
-    part = vectors[..., start:end, :]
+        return vectors[..., item.i, :]
+    if isinstance(item, Span):
+        vectors = vectors[..., item.start : item.end, :]
     if pool is None:
-        return part  # type: ignore[no-any-return]
+        return vectors
     is_word = np.array([not token.is_space for token in item], dtype=bool)
-    return pooled_words(np.ascontiguousarray(part[..., is_word, :]), pool)
+    return pooled_words(np.ascontiguousarray(vectors[..., is_word, :]), pool)
+
+
+def _has_vector(item: Doc | Span | Token) -> bool:
+    return True
 
 
 def _similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
     """The cosine; 0 if either has no words."""
-    ours, theirs = _elmo_of(one), _elmo_of(other)
-    norms = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
-    return float(ours @ theirs) / norms if norms else 0.0
+    one_vector = _elmo_of(one)
+    other_vector = _elmo_of(other)
+    norms = float(np.linalg.norm(one_vector) * np.linalg.norm(other_vector))
+    if norms == 0:
+        return 0.0
+    return float(one_vector @ other_vector) / norms
 
 
 # spaCy imports this module, an entry point, with the first pipeline, so a `Doc` read from a file
 # has the attribute too.
-for _kind in (Doc, Span, Token):
-    if not _kind.has_extension("elmo"):
-        _kind.set_extension("elmo", getter=_elmo_of)
+for _owner in (Doc, Span, Token):
+    if not _owner.has_extension("elmo"):
+        _owner.set_extension("elmo", getter=_elmo_of)

@@ -5,12 +5,12 @@ What the parts of a spaCy pipeline share: a biLM that is saved with it, and the 
 import shutil
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from traceback import walk_stack
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,9 +26,16 @@ from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.pretrained import is_ready
 
-__all__ = ["FilesAsBytes", "PipelineBilm", "device_in_spacy", "is_called_by_the_user", "loading"]
-__all__ += ["refuse_settings"]
-__all__ += ["sentences_in", "with_white_space"]
+__all__ = [
+    "FilesAsBytes",
+    "PipelineBilm",
+    "device_in_spacy",
+    "is_called_by_the_user",
+    "loading",
+    "refuse_settings",
+    "sentences_in",
+    "with_white_space",
+]
 
 # What may be between the user's call and the function that makes a part of a pipeline.
 _LIBRARIES_OF_SPACY = (
@@ -43,11 +50,16 @@ _LIBRARIES_OF_SPACY = (
 # The name of the model in the config, when it was saved.
 _NAME = "name.json"
 
-# Until a document is dropped: the state that its sentences were made from, and the sentences, with
-# the rule or without.
-_SENTENCES_OF: WeakKeyDictionary[Doc, tuple[bytes, dict[bool, list[list[Word]]]]] = (
-    WeakKeyDictionary()
-)
+
+class _KnownSentences(NamedTuple):
+    """The state of a document, and the sentences made from it, by the rule or without."""
+
+    state: bytes
+    sentences: dict[bool, list[list[Word]]]
+
+
+# Until a document is dropped.
+_SENTENCES_OF: WeakKeyDictionary[Doc, _KnownSentences] = WeakKeyDictionary()
 
 loading = threading.RLock()
 """Held while a component loads its model, so threads that share a pipeline load it once."""
@@ -57,7 +69,9 @@ def device_in_spacy(device: str | None) -> torch.device:
     """
     By default the GPU that `spacy.require_gpu` or `prefer_gpu` has chosen before, or else the CPU.
     """
-    return device_of(get_torch_default_device() if device in (None, "") else device)
+    if device in (None, ""):
+        return device_of(get_torch_default_device())
+    return device_of(device)
 
 
 def is_called_by_the_user() -> bool:
@@ -97,11 +111,10 @@ class FilesAsBytes:
         for it.
         """
         if "://" in model or not (is_ready or self.is_of_the_user):
-            expected = (
-                "a name or a path of a model on this machine as the model of a saved pipeline"
-            )
+            expected = "a name or a path of a model on this machine"
             raise ValueError(
-                f"expected {expected}, got {model!r:.200}: `nlp.replace_pipe` takes other models"
+                f"expected {expected} as the model of a saved pipeline, got {model!r:.200}: "
+                "`nlp.replace_pipe` takes other models"
             )
         return model
 
@@ -115,22 +128,25 @@ class FilesAsBytes:
         """
         if not folder.is_dir():
             raise ValueError(f"expected the folder of a saved component, got none: {folder}")
-        if (file := folder / _NAME).is_file() and (name := read_json(file)) != model:
-            found = f"got {model!r:.200} in the config: `nlp.replace_pipe` takes other models"
-            raise ValueError(f"expected the model that was saved, {name!r:.200}, {found}")
+        file = folder / _NAME
+        name = read_json(file) if file.is_file() else model
+        if name != model:
+            raise ValueError(
+                f"expected the model that was saved, {name!r:.200}, got {model!r:.200} in the "
+                "config: `nlp.replace_pipe` takes other models"
+            )
         return folder
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         with TemporaryDirectory() as name:
             folder = Path(name)
             self.to_disk(folder)
-            files = {
-                str(path.relative_to(folder)): path.read_bytes()
-                for path in folder.rglob("*")
-                if path.is_file()
-            }
-        content: bytes = srsly.msgpack_dumps(files)
-        return content
+            files = {}
+            for path in folder.rglob("*"):
+                if path.is_file():
+                    files[str(path.relative_to(folder))] = path.read_bytes()
+        data: bytes = srsly.msgpack_dumps(files)
+        return data
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         # Kept, because processes of `nlp.pipe` and `to_disk` read the files of a task again.
@@ -205,32 +221,38 @@ def sentences_in(doc: Doc, *, by_rule: bool = False) -> list[list[Word]]:
     """
     # A component between two others may change the tokens and sentences.
     state = doc.to_array(["ORTH", "SPACY", "SENT_START"]).tobytes()
-    known, sentences = _SENTENCES_OF.get(doc, (None, {}))
-    if known != state:
-        sentences = {}
-        _SENTENCES_OF[doc] = state, sentences
-    if by_rule not in sentences:
-        sentences[by_rule] = [
-            [
-                Word(in_nfc(token.text), token.idx, token.idx + len(token))
-                for token in span
-                if not token.is_space
-            ]
-            for span in _spans(doc, by_rule)
-        ]
-    return sentences[by_rule]
+    known = _SENTENCES_OF.get(doc)
+    if known is None or known.state != state:
+        known = _KnownSentences(state, {})
+        _SENTENCES_OF[doc] = known
+    if by_rule not in known.sentences:
+        spans = _sentence_spans(doc, by_rule)
+        known.sentences[by_rule] = [_words_in(span) for span in spans]
+    return known.sentences[by_rule]
 
 
-def _spans(doc: Doc, by_rule: bool) -> Iterable[Span]:
+def _words_in(span: Span) -> list[Word]:
+    words = []
+    for token in span:
+        if not token.is_space:
+            words.append(Word(in_nfc(token.text), token.idx, token.idx + len(token)))
+    return words
+
+
+def _sentence_spans(doc: Doc, by_rule: bool) -> Iterator[Span]:
     if doc.has_annotation("SENT_START"):
-        return doc.sents
-    ranges = sentence_ranges([token.text for token in doc]) if by_rule else [range(len(doc))]
-    return (doc[each.start : each.stop] for each in ranges)
+        yield from doc.sents
+    elif by_rule:
+        for sentence in sentence_ranges([token.text for token in doc]):
+            yield doc[sentence.start : sentence.stop]
+    else:
+        yield doc[:]
 
 
 def with_white_space(doc: Doc, words: np.ndarray) -> np.ndarray:
     """From shape `(..., n_words, dim)` to `(..., n_tokens, dim)`, zero for white space."""
     is_word = np.array([not token.is_space for token in doc], dtype=bool)
-    vectors = np.zeros((*words.shape[:-2], len(doc), words.shape[-1]), words.dtype)
+    shape = (*words.shape[:-2], len(doc), words.shape[-1])
+    vectors = np.zeros(shape, words.dtype)
     vectors[..., is_word, :] = words
     return vectors

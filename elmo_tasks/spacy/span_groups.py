@@ -35,10 +35,12 @@ def set_groups(
     prefix and a number, and in an attribute of each head, as the offsets of its spans relative to
     its own, which `Doc.from_docs` keeps.
     """
-    for name in [name for name in doc.spans if name.startswith(prefix)]:
-        del doc.spans[name]
-    for key in [key for key in doc.user_data if key[1:2] == (attribute,)]:
-        del doc.user_data[key]
+    for name in list(doc.spans):
+        if name.startswith(prefix):
+            del doc.spans[name]
+    for key in list(doc.user_data):
+        if _is_of_attribute(key, attribute):
+            del doc.user_data[key]
     for number, (head, labeled_spans) in enumerate(groups, start=1):
         spans = set_spans(doc, f"{prefix}{number}", labeled_spans)
         owner = tokens_at(doc, head["start"], head["end"])
@@ -58,30 +60,36 @@ def set_spans(doc: Doc, name: str, labeled_spans: Sequence[Any]) -> list[Span]:
 
 
 def groups_in(
-    part: Doc | Span, attribute: str, label: str = "", *, by_head: bool = True
+    text: Doc | Span, attribute: str, label: str = "", *, by_head: bool = True
 ) -> Iterator[tuple[Span, list[Span]]]:
     """
     The heads, with a label, and the spans that a document has in an attribute, in the order of the
     text. For a `Span`, only groups with their head in it, or if `by_head` is false, with any of
     their spans in it.
     """
-    doc = part.doc
+    doc = text.doc
     user_data: dict[Any, Any] = doc.user_data
     n_characters = doc[-1].idx + len(doc[-1]) if len(doc) else 0
-    for start, end in sorted(key[2:] for key in user_data if key[1:2] == (attribute,)):
+    heads = [key[2:] for key in user_data if _is_of_attribute(key, attribute)]
+    for start, end in sorted(heads):
         # `Span.as_doc(copy_user_data=True)` also copies what is outside the span.
         if start < 0 or end > n_characters:
             continue
-        places = user_data["._.", attribute, start, end]
+        labeled_offsets = user_data["._.", attribute, start, end]
         offsets = [(start, end)]
         if not by_head:
-            offsets = [(start + first, start + last) for first, last, _ in places]
-        if isinstance(part, Doc) or _any_in(offsets, part.start_char, part.end_char):
-            yield tokens_at(doc, start, end, label), _spans(doc, start, places)
+            offsets = [(start + left, start + right) for left, right, _ in labeled_offsets]
+        if isinstance(text, Doc) or _any_in(text, offsets):
+            yield tokens_at(doc, start, end, label), _spans(doc, start, labeled_offsets)
 
 
-def _any_in(offsets: Sequence[tuple[int, int]], first: int, last: int) -> bool:
-    return any(first <= start and end <= last for start, end in offsets)
+def _is_of_attribute(key: Any, attribute: str) -> bool:
+    """Whether a key of user data, `("._.", attribute, start, end)`, is of this attribute."""
+    return bool(key[1:2] == (attribute,))
+
+
+def _any_in(span: Span, offsets: Sequence[tuple[int, int]]) -> bool:
+    return any(span.start_char <= start and end <= span.end_char for start, end in offsets)
 
 
 def tokens_at(doc: Doc, start: int, end: int, label: str = "") -> Span:
@@ -91,9 +99,11 @@ def tokens_at(doc: Doc, start: int, end: int, label: str = "") -> Span:
     return span
 
 
-def _spans(doc: Doc, first: int, places: Sequence[tuple[int, int, str]]) -> list[Span]:
-    spans = [
-        doc.char_span(first + start, first + end, label, alignment_mode="expand")
-        for start, end, label in places
-    ]
-    return [span for span in spans if span is not None]
+def _spans(doc: Doc, origin: int, labeled_offsets: Sequence[tuple[int, int, str]]) -> list[Span]:
+    """The spans at offsets relative to `origin`."""
+    spans = []
+    for start, end, label in labeled_offsets:
+        span = doc.char_span(origin + start, origin + end, label, alignment_mode="expand")
+        if span is not None:
+            spans.append(span)
+    return spans

@@ -37,8 +37,8 @@ __all__ = [
     "Predicate",
     "SrlComponent",
     "SstComponent",
+    "TaskComponent",
 ]
-__all__ += ["TaskComponent"]
 
 
 class TaskComponent(FilesAsBytes, Pipe):
@@ -90,8 +90,9 @@ class TaskComponent(FilesAsBytes, Pipe):
         from elmo_tasks.predictors.trained_task import predictor_of
 
         if _TAKEN:
+            names = ", ".join(_TAKEN)
             raise ValueError(
-                f"{', '.join(_TAKEN)} was set by other code: remove it before 'elmo_tasks' is imported"
+                f"{names} was set by other code: remove it before 'elmo_tasks' is imported"
             )
         self._load = partial(
             TrainedTask, device=device_in_spacy(device), precision=precision, threshold=threshold
@@ -101,28 +102,30 @@ class TaskComponent(FilesAsBytes, Pipe):
         self.model = model
         self.is_of_the_user = is_called_by_the_user()
         self.save_weights = save_weights
-        self._accept(predictor_of(model))
-        if nlp is not None and (path := local_model(model)) and (licence := licence_of(path)):
-            source = {"name": f"elmo_tasks {model}", "license": licence}
-            nlp.meta["sources"] = [*(nlp.meta.get("sources") or ()), source]
-        if (
-            self.sets
-            and nlp is not None
-            and any(type(component) is type(self) for _, component in nlp.pipeline)
-        ):
+        self._check_predictor(predictor_of(model))
+        if nlp is None:
+            return
+        path = local_model(model)
+        licence = licence_of(path) if path else None
+        if licence:
+            sources = list(nlp.meta.get("sources") or ())
+            sources.append({"name": f"elmo_tasks {model}", "license": licence})
+            nlp.meta["sources"] = sources
+        if self.sets and any(type(component) is type(self) for _, component in nlp.pipeline):
             warnings.warn(
                 f"a pipeline with two components like '{name}': {self.sets} is of the last",
                 stacklevel=2,
             )
 
-    def _accept(self, predictor: Any) -> None:
+    def _check_predictor(self, predictor: Any) -> None:
         """`None`: a model that is known only when it is loaded."""
         from allennlp.predictors import Predictor
 
         expected: Any = Predictor.by_name(self.reads)
         if predictor is not None and not issubclass(predictor, expected):
-            of, found = (each.title.lower() or "single texts" for each in (expected, predictor))
-            raise ValueError(f"{self.name} needs a model of {of}, got {self.model} ({found})")
+            needed = expected.title.lower() or "single texts"
+            got = predictor.title.lower() or "single texts"
+            raise ValueError(f"{self.name} needs a model of {needed}, got {self.model} ({got})")
 
     @property
     def task(self) -> "TrainedTask":
@@ -133,7 +136,7 @@ class TaskComponent(FilesAsBytes, Pipe):
                 is_name = "/" not in self.model.removeprefix("models/")
                 is_ready = is_name or self._is_local
                 task = self._load(self.named(self.model, is_ready=is_ready))
-                self._accept(type(task.predictor))
+                self._check_predictor(type(task.predictor))
                 self._task = task
         return self._task
 
@@ -146,8 +149,9 @@ class TaskComponent(FilesAsBytes, Pipe):
     @property
     def labels(self) -> tuple[str, ...]:
         """Those of a model that is loaded, or on this machine."""
-        is_known = self._task is not None or self._is_local
-        return tuple(self.task.result_type.labels) if is_known else ()
+        if self._task is None and not self._is_local:
+            return ()
+        return tuple(self.task.result_type.labels)
 
     def __call__(self, doc: Doc, **settings: Any) -> Doc:
         refuse_settings(self.name, settings)
@@ -163,21 +167,19 @@ class TaskComponent(FilesAsBytes, Pipe):
         be annotated, only this one is given to spaCy's error handler.
         """
         refuse_settings(self.name, settings)
-        from elmo_tasks.predictors.json_lines_predictor import (
-            at_once,  # Not earlier: it imports AllenNLP.
-        )
+        # Not earlier: it imports AllenNLP.
+        from elmo_tasks.predictors.json_lines_predictor import at_once
 
-        for batch in at_once(self._rows(stream), itemgetter(1), batch_size):
-            docs = [doc for doc, _ in batch]
+        for batch in at_once(self._inputs(stream), itemgetter(1), batch_size):
+            docs: Iterable[Doc] = [doc for doc, _ in batch]
             try:
                 self._annotate(batch)
-                failed = False
             except Exception:
-                failed = True
-            # One by one, to find which.
-            yield from super().pipe(docs) if failed else docs
+                # One by one, to find which.
+                docs = super().pipe(docs)
+            yield from docs
 
-    def _rows(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, "Input"]]:
+    def _inputs(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, "Input"]]:
         for doc in stream:
             try:
                 yield doc, self._read(doc)
@@ -185,11 +187,13 @@ class TaskComponent(FilesAsBytes, Pipe):
                 self.get_error_handler()(self.name, self, [doc], error)
 
     def _read(self, doc: Doc) -> "Input":
-        return self.task.read_words(doc.text, list(filter(None, sentences_in(doc, by_rule=True))))
+        sentences = [sentence for sentence in sentences_in(doc, by_rule=True) if sentence]
+        return self.task.read_words(doc.text, sentences)
 
-    def _annotate(self, rows: Sequence[tuple[Doc, "Input"]]) -> None:
-        results = list(self.task.results(read for _, read in rows))
-        for (doc, _), result in zip(rows, results, strict=True):
+    def _annotate(self, batch: Sequence[tuple[Doc, "Input"]]) -> None:
+        inputs = [task_input for _, task_input in batch]
+        results = list(self.task.results(inputs))
+        for (doc, _), result in zip(batch, results, strict=True):
             self.annotate(doc, result)
 
     def annotate(self, doc: Doc, result: Any) -> None:
@@ -240,7 +244,8 @@ class PosComponent(_StandardComponent):
     `_SP`, `SPACE`.
     """
 
-    reads, sets = "elmo_pos", "token.tag_"
+    reads = "elmo_pos"
+    sets = "token.tag_"
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
         examples = list(examples)
@@ -250,12 +255,15 @@ class PosComponent(_StandardComponent):
 class SstComponent(_StandardComponent):
     """Sets `doc.cats`, the probabilities of `"1"` to `"5"` stars."""
 
-    reads, sets = "elmo_sst", "doc.cats"
+    reads = "elmo_sst"
+    sets = "doc.cats"
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
         examples = list(examples)
-        labels = sorted(set().union(*(example.predicted.cats for example in examples)))
-        return Scorer.score_cats(examples, "cats", labels=labels, multi_label=False)
+        labels: set[str] = set()
+        for example in examples:
+            labels.update(example.predicted.cats)
+        return Scorer.score_cats(examples, "cats", labels=sorted(labels), multi_label=False)
 
 
 class Predicate(NamedTuple):
@@ -270,7 +278,8 @@ class SrlComponent(_StandardComponent):
     Sets `doc.spans["srl_predicates_1"]` and so on, the roles of each verb, and `doc._.predicates`.
     """
 
-    reads, sets = "elmo_srl", "doc._.predicates"
+    reads = "elmo_srl"
+    sets = "doc._.predicates"
 
 
 class CorefComponent(_StandardComponent):
@@ -280,56 +289,72 @@ class CorefComponent(_StandardComponent):
     pronouns replaced.
     """
 
-    reads, sets = "elmo_coref", "doc._.resolved"
+    reads = "elmo_coref"
+    sets = "doc._.resolved"
 
 
-def _predicates(part: Doc | Span) -> list[Predicate]:
-    """The predicates of a document, or those with their verb in a part of it."""
-    return [Predicate(verb, roles) for verb, roles in groups_in(part, PREDICATES, "V")]
+def _predicates(text: Doc | Span) -> list[Predicate]:
+    """The predicates of a document, or those with their verb in a span of it."""
+    return [Predicate(verb, roles) for verb, roles in groups_in(text, PREDICATES, "V")]
 
 
-def _chains(part: Doc | Span) -> list[list[Span]]:
-    """The chains of a document, or all of those that have a mention in a part of it."""
-    return [mentions for _, mentions in groups_in(part, CHAINS, by_head=False)]
+def _chains(text: Doc | Span) -> list[list[Span]]:
+    """The chains of a document, or all of those that have a mention in a span of it."""
+    return [mentions for _, mentions in groups_in(text, CHAINS, by_head=False)]
 
 
-_EXTENSIONS: tuple[tuple[Any, str, dict[str, Any]], ...] = (
-    (Span, "probability", {"default": None}),
-    (Span, PREDICATES, {"default": None}),
-    (Span, CHAINS, {"default": None}),
-    (Doc, "predicates", {"getter": _predicates}),
-    (Doc, "chains", {"getter": _chains}),
-    (Span, "predicates", {"getter": _predicates}),
-    (Span, "chains", {"getter": _chains}),
-    (Doc, "resolved", {"default": None}),
-    (Doc, "results", {"default": {}}),
-)
+def _set_extensions() -> list[str]:
+    """Adds the attributes, and returns those that other code had set before."""
+    extensions: list[tuple[Any, str, dict[str, Any]]] = [
+        (Span, "probability", {"default": None}),
+        (Span, PREDICATES, {"default": None}),
+        (Span, CHAINS, {"default": None}),
+        (Doc, "predicates", {"getter": _predicates}),
+        (Doc, "chains", {"getter": _chains}),
+        (Span, "predicates", {"getter": _predicates}),
+        (Span, "chains", {"getter": _chains}),
+        (Doc, "resolved", {"default": None}),
+        (Doc, "results", {"default": {}}),
+    ]
+    taken = []
+    for owner, name, options in extensions:
+        if owner.has_extension(name):
+            taken.append(f"{owner.__name__}._.{name}")
+        else:
+            owner.set_extension(name, **options)
+    return taken
+
+
 # spaCy imports this module with the first pipeline, so documents from files have these attributes,
 # too.
-_TAKEN = [f"{kind.__name__}._.{name}" for kind, name, _ in _EXTENSIONS if kind.has_extension(name)]
-for _kind, _name, _how in _EXTENSIONS:
-    if not _kind.has_extension(_name):
-        _kind.set_extension(_name, **_how)
+_TAKEN = _set_extensions()
 
-for _name, _model, _class, _assigns in (
-    (
-        "elmo_ner",
-        "ner",
-        NerComponent,
-        ["doc.ents", "token.ent_iob", "token.ent_type", "span._.probability"],
-    ),
-    ("elmo_srl", "srl", SrlComponent, ["doc.spans", "doc._.predicates"]),
-    ("elmo_coref", "coref", CorefComponent, ["doc.spans", "doc._.chains", "doc._.resolved"]),
-    ("elmo_sst", "sst", SstComponent, ["doc.cats"]),
-    ("elmo_pos", "pos", PosComponent, ["token.tag", "token.pos"]),
-    # Of your own task.
-    ("elmo_task", None, TaskComponent, ["doc._.results"]),
-):
+
+def _register(
+    component: type[TaskComponent], name: str, *, model: str | None, assigns: list[str]
+) -> None:
     # The entries of the config are the keyword arguments.
-    _config = {"device": None, "precision": None, "threshold": 0.0, "save_weights": True}
-    Language.factory(
-        _name,
-        assigns=_assigns,
-        default_config=_config | ({"model": _model} if _model else {}),
-        func=_class,
-    )
+    config: dict[str, Any] = {"device": None, "precision": None, "threshold": 0.0}
+    config["save_weights"] = True
+    if model is not None:
+        config["model"] = model
+    Language.factory(name, assigns=assigns, default_config=config, func=component)
+
+
+_register(
+    NerComponent,
+    "elmo_ner",
+    model="ner",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type", "span._.probability"],
+)
+_register(SrlComponent, "elmo_srl", model="srl", assigns=["doc.spans", "doc._.predicates"])
+_register(
+    CorefComponent,
+    "elmo_coref",
+    model="coref",
+    assigns=["doc.spans", "doc._.chains", "doc._.resolved"],
+)
+_register(SstComponent, "elmo_sst", model="sst", assigns=["doc.cats"])
+_register(PosComponent, "elmo_pos", model="pos", assigns=["token.tag", "token.pos"])
+# Of your own task.
+_register(TaskComponent, "elmo_task", model=None, assigns=["doc._.results"])

@@ -18,13 +18,15 @@ from elmo_tasks.files.shipped import DEFAULT_BILM
 from elmo_tasks.spacy.pipeline import PipelineBilm, sentences_in, with_white_space
 from elmo_tasks.vectors.batching import embed_groups
 from elmo_tasks.vectors.elmo import Elmo
+from elmo_tasks.vectors.layers import Layers
 
 __all__ = ["elmo_tok2vec"]
 
 _LONG_SENTENCE = 200
 _LONG_WARNING = (
-    f"a sentence of the training data has more than {_LONG_SENTENCE} words: ELMo reads a document without sentence "
-    "boundaries as one sentence (see `spacy convert -n 1` and annotating_components)"
+    f"a sentence of the training data has more than {_LONG_SENTENCE} words: ELMo reads a document "
+    "without sentence boundaries as one sentence (see `spacy convert -n 1` and "
+    "annotating_components)"
 )
 
 
@@ -61,30 +63,34 @@ def elmo_tok2vec(
         Memory for the layers of sentences, so that training computes them once. 0: they are
         computed in each epoch, as in a pipeline where this layer is in `frozen_components`.
     """
-    elmo: Model[list[Doc], list[Floats2d]] = Model(
+    layers_to_mix = "all" if layers == "mix" else layers
+    frozen = _FrozenBilm(bilm, layers_to_mix, save_weights=save_weights, cache_gb=cache_gb)
+    model: Model[list[Doc], list[Floats2d]] = Model(
         "elmo",
         _forward,
         init=_initialize,
         dims={"nO": None},
         params={"layer_weights": None, "gamma": None},
-        shims=[_FrozenBilm(bilm, "all" if layers == "mix" else layers, save_weights, cache_gb)],
+        shims=[frozen],
     )
-    model = elmo if embed is None else concatenate(elmo, embed)
-    return (
-        model
-        if width is None
-        else chain(model, with_array(Maxout(width, nP=3, dropout=0.0, normalize=True)))
-    )
+    if embed is not None:
+        model = concatenate(model, embed)
+    if width is not None:
+        maxout = Maxout(width, nP=3, dropout=0.0, normalize=True)
+        model = chain(model, with_array(maxout))
+    return model
 
 
 class _FrozenBilm(PipelineBilm, Shim):
     """The biLM in a Thinc model, which saves it with the trained parameters."""
 
-    def __init__(self, bilm: str, layers: Any, save_weights: bool, cache_gb: float) -> None:
+    def __init__(self, bilm: str, layers: Layers, *, save_weights: bool, cache_gb: float) -> None:
         Shim.__init__(self, None)
         PipelineBilm.__init__(self, bilm, save_weights=save_weights)
         self.layers = layers
-        self._store = LayerMemory(cache_gb * 1e9, keeps_first=True) if cache_gb else None
+        self._store: LayerMemory | None = None
+        if cache_gb:
+            self._store = LayerMemory(cache_gb * 1e9, keeps_first=True)
         self._caching: Elmo | None = None
 
     def layers_of(self, docs: list[Doc], is_train: bool) -> list[np.ndarray]:
@@ -92,20 +98,26 @@ class _FrozenBilm(PipelineBilm, Shim):
         if is_train and self._caching is None:
             # From the first step of training, also for the development data.
             self._caching = Elmo(self.elmo.bilm, layer_cache=self._store)
-        groups = [
-            (doc, [[word.text for word in each] for each in sentences_in(doc)]) for doc in docs
-        ]
-        if is_train and any(
-            len(sentence) > _LONG_SENTENCE for _, sentences in groups for sentence in sentences
-        ):
+        groups = []
+        longest = 0
+        for doc in docs:
+            sentences = []
+            for sentence in sentences_in(doc):
+                sentences.append([word.text for word in sentence])
+                longest = max(longest, len(sentence))
+            groups.append((doc, sentences))
+        if is_train and longest > _LONG_SENTENCE:
             warnings.warn(_LONG_WARNING, stacklevel=2)
-        return [with_white_space(doc, words) for doc, words in embed_groups(self._embed, groups)]
+        embedded = embed_groups(self._embed, groups)
+        return [with_white_space(doc, words) for doc, words in embedded]
 
     def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
-        arrays = (self._caching or self.elmo).embed_iter(
-            sentences, layers=self.layers, progress=False
-        )
-        return (array if array.ndim == 3 else array[None] for array in arrays)
+        elmo = self._caching or self.elmo
+        for array in elmo.embed_iter(sentences, layers=self.layers, progress=False):
+            if array.ndim == 2:
+                # A single layer has no axis of layers.
+                array = array[None]
+            yield array
 
     def finish_update(self, optimizer: Any) -> None:
         """Does nothing: the biLM is frozen."""
@@ -121,10 +133,9 @@ class _FrozenBilm(PipelineBilm, Shim):
 def _initialize(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
     bilm: Any = model.shims[0]
     bilm.initialize()
+    n_layers = bilm.elmo.n_layers if bilm.layers == "all" else 1
     model.set_dim("nO", bilm.elmo.dim)
-    model.set_param(
-        "layer_weights", model.ops.alloc1f(bilm.elmo.n_layers if bilm.layers == "all" else 1)
-    )
+    model.set_param("layer_weights", model.ops.alloc1f(n_layers))
     model.set_param("gamma", model.ops.alloc1f(1) + 1)
 
 
@@ -135,20 +146,19 @@ def _forward(
     bilm: Any = model.shims[0]
     # Thinc's types are wider than what the functions return.
     to_xp: Any = torch2xp
-    weights, gamma = (
-        xp2torch(model.get_param(name), requires_grad=is_train)
-        for name in ("layer_weights", "gamma")
-    )
+    weights = xp2torch(model.get_param("layer_weights"), requires_grad=is_train)
+    gamma = xp2torch(model.get_param("gamma"), requires_grad=is_train)
     # Shape: (n_layers,)
     scaled = gamma * weights.softmax(0)
-    # From (n_layers, n_tokens, dim) to (n_tokens, dim), each
-    vectors = [
-        mix_layers(torch.from_numpy(layers).to(scaled).unbind(), scaled)
-        for layers in bilm.layers_of(docs, is_train)
-    ]
+    vectors = []
+    for array in bilm.layers_of(docs, is_train):
+        layers = torch.from_numpy(array).to(scaled).unbind()
+        # Shape: (n_tokens, dim)
+        vectors.append(mix_layers(layers, scaled))
 
     def backprop(d_vectors: list[Floats2d]) -> list[Doc]:
-        torch.autograd.backward(vectors, [xp2torch(gradient) for gradient in d_vectors])
+        gradients = [xp2torch(gradient) for gradient in d_vectors]
+        torch.autograd.backward(vectors, gradients)
         model.inc_grad("layer_weights", to_xp(weights.grad))
         model.inc_grad("gamma", to_xp(gamma.grad))
         return []

@@ -20,9 +20,10 @@ def port_number(text: str) -> int:
 def check_address(host: str, port: int) -> None:
     """Raises an error if a server cannot listen there: before models are loaded, not after."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        flags = socket.AI_PASSIVE
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
         # An address of IPv4 if there is one: `localhost` may have one of IPv6 that does not work.
-        family, _, _, _, address = min(found)
+        family, _, _, _, address = min(addresses)
         with socket.socket(family, socket.SOCK_STREAM) as listener:
             if os.name == "posix":
                 # As servers do: not in use is a port that only closed connections had.

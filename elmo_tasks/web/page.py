@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from html import escape
-from itertools import chain
 from typing import Any
 
 import gradio
@@ -16,7 +15,7 @@ from starlette.responses import Response
 
 from elmo_tasks.web.addresses import LOCAL_HOSTS
 from elmo_tasks.web.tasks import TaskArchive
-from elmo_tasks.web.words import Words
+from elmo_tasks.web.word_comparer import WordComparer
 
 __all__ = ["make_page", "serve"]
 
@@ -25,35 +24,35 @@ MAX_CHARACTERS = 50_000
 # The browser loads only what comes from this server. Gradio needs `unsafe-eval`, because it makes
 # scripts from strings.
 _POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; frame-ancestors 'self'"
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "frame-ancestors 'self'"
 )
 
 
 def make_page(
-    words: Words, examples: list[list[str]], archives: Sequence[TaskArchive] = ()
+    comparer: WordComparer, examples: list[list[str]], archives: Sequence[TaskArchive] = ()
 ) -> gradio.Blocks:
     """
     The page. Its functions can also be called over HTTP. Archives for the same task are shown side
     by side.
     """
-    tasks: dict[str, list[TaskArchive]] = {}
+    archives_by_task: dict[str, list[TaskArchive]] = {}
     for archive in archives:
-        tasks.setdefault(archive.trained.task, []).append(archive)
-    with gradio.Blocks(
-        title="ELMo: words in context and trained models", analytics_enabled=False
-    ) as page:
+        archives_by_task.setdefault(archive.trained.task, []).append(archive)
+    title = "ELMo: words in context and trained models"
+    with gradio.Blocks(title=title, analytics_enabled=False) as page:
         gradio.Markdown("# ELMo: words in context")
         with gradio.Tab("Words in context"):
-            _words_tab(words, examples)
-        for name, of_task in tasks.items():
-            with gradio.Tab(of_task[0].predictor.title or name):
-                _task_tab(name, of_task)
+            _words_tab(comparer, examples)
+        for name, archives_of_task in archives_by_task.items():
+            with gradio.Tab(archives_of_task[0].predictor.title or name):
+                _task_tab(name, archives_of_task)
     return page
 
 
-def _words_tab(words: Words, examples: list[list[str]]) -> None:
-    layers = list(words.layers)
+def _words_tab(comparer: WordComparer, examples: list[list[str]]) -> None:
+    layers = list(comparer.layers)
     with gradio.Row():
         sentences = gradio.Textbox(
             label="Sentences, one per line", lines=3, max_length=MAX_CHARACTERS
@@ -63,26 +62,26 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
             layer = gradio.Radio(layers, value=layers[-1], label="Layer of neighbours and map")
     inputs = [sentences, word, layer]
     button = gradio.Button("Compare", variant="primary")
+    values: tuple[Any, ...] = (None, None, None)
     if examples:
-        sentences.value, word.value = examples[0]
+        example_text, example_word = examples[0]
+        sentences.value = example_text
+        word.value = example_word
+        values = comparer.compare(example_text, example_word, layers[-1])
     # Without labels, Gradio 6.17 may show examples as empty cells, depending on the order of its
     # requests.
     gradio.Examples(
         examples,
         [sentences, word],
         cache_examples=False,
-        example_labels=[each[1] for each in examples],
+        example_labels=[example_word for _, example_word in examples],
     )
-    first = (
-        words.compare(examples[0][0], examples[0][1], layers[-1])
-        if examples
-        else (None, None, None)
-    )
-    cosines = gradio.Dataframe(first[0], label="Cosines of the word's vectors")
-    neighbors = gradio.Dataframe(first[1], label="Nearest neighbours", wrap=True)
+    cosines_value, neighbors_value, points_value = values
+    cosines = gradio.Dataframe(cosines_value, label="Cosines of the word's vectors")
+    neighbors = gradio.Dataframe(neighbors_value, label="Nearest neighbours", wrap=True)
     # With a label, the legend would not fit into the height.
     scatter = gradio.ScatterPlot(
-        first[2],
+        points_value,
         x="x",
         y="y",
         color="of",
@@ -94,26 +93,27 @@ def _words_tab(words: Words, examples: list[list[str]]) -> None:
         color_title="",
         show_label=False,
     )
-    _on(button, words.compare, inputs, [cosines, neighbors, scatter], "words")
+    _on(button, comparer.compare, inputs, [cosines, neighbors, scatter], "words")
 
 
 def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
     task = archives[0].predictor
     gradio.Markdown(task.about)
-    inputs = [
-        gradio.Textbox(
-            label=name.capitalize(), lines=5 if name == "passage" else 1, max_length=MAX_CHARACTERS
+    boxes = []
+    for input_name in task.inputs:
+        box = gradio.Textbox(
+            label=input_name.capitalize(),
+            lines=5 if input_name == "passage" else 1,
+            max_length=MAX_CHARACTERS,
         )
-        for name in task.inputs
-    ]
+        boxes.append(box)
     button = gradio.Button("Predict", variant="primary")
     examples = list(map(list, task.examples))
     if examples:
-        for box, text in zip(inputs, examples[0], strict=True):
+        for box, text in zip(boxes, examples[0], strict=True):
             box.value = text
-        gradio.Examples(
-            examples, inputs, cache_examples=False, example_labels=[each[0] for each in examples]
-        )
+        labels = [example[0] for example in examples]
+        gradio.Examples(examples, boxes, cache_examples=False, example_labels=labels)
     outputs: list[Component] = []
     with gradio.Row():
         for archive in archives:
@@ -121,10 +121,12 @@ def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
                 outputs += archive.components()
 
     def predict(*texts: str) -> dict[Component, Any]:
-        values = chain.from_iterable(archive.values(*texts) for archive in archives)
+        values = []
+        for archive in archives:
+            values += archive.values(*texts)
         return dict(zip(outputs, values, strict=True))
 
-    _on(button, predict, inputs, outputs, name)
+    _on(button, predict, boxes, outputs, name)
 
 
 def _on(
@@ -147,7 +149,10 @@ def _on(
             # Gradio shows the message as HTML.
             raise gradio.Error(escape(str(error), quote=False), print_exception=False) from error
 
-    triggers = [button.click, *(box.submit for box in inputs if isinstance(box, gradio.Textbox))]
+    triggers = [button.click]
+    for component in inputs:
+        if isinstance(component, gradio.Textbox):
+            triggers.append(component.submit)
     gradio.on(
         triggers, answer, inputs, outputs, api_name=name, concurrency_limit=1, concurrency_id="elmo"
     )

@@ -13,7 +13,7 @@ import re
 import shlex
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -44,12 +44,14 @@ __all__ = ["Settings", "make_app", "settings"]
 logger = logging.getLogger("uvicorn.error")
 
 MODELS = "ner srl coref squad snli sst"
-MAX_BYTES, MAX_TEXTS = 1_000_000, 64
+MAX_BYTES = 1_000_000
+MAX_TEXTS = 64
 # Of an answer that explains a request: each unknown key is one.
 MAX_ERRORS = 5
+MAX_CHARACTERS = 50_000
 # The work for a text that is read as a whole ends only after it, and may grow with the square of
 # its length.
-MAX_CHARACTERS, MAX_CHARACTERS_AS_A_WHOLE = 50_000, 20_000
+MAX_CHARACTERS_AS_A_WHOLE = 20_000
 # Requests with more characters leave one thread to the others.
 MANY_CHARACTERS = 5_000
 BUCKETS = (0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -86,7 +88,8 @@ def settings() -> Settings:
         "packages": os.environ.get("ELMO_TASKS_SERVE_PACKAGES", "").replace(",", " ").split(),
         "trusted": bool(os.environ.get("ELMO_TASKS_SERVE_TRUST")),
     }
-    hosts = [*LOCAL_HOSTS, *(os.environ.get("ELMO_TASKS_SERVE_HOSTS") or "").lower().split()]
+    hosts = list(LOCAL_HOSTS)
+    hosts += os.environ.get("ELMO_TASKS_SERVE_HOSTS", "").lower().split()
     return Settings(models, options, int(threads), seconds, hosts)
 
 
@@ -97,8 +100,8 @@ def _number(name: str, default: float, at_least: float) -> float:
     except ValueError:
         number = float("nan")
     if not number >= at_least:
-        kind = "whole number" if isinstance(default, int) else "number"
-        raise ValueError(f"expected a {kind} from {at_least:g}, got {given!r}: {name}")
+        expected = "a whole number" if isinstance(default, int) else "a number"
+        raise ValueError(f"expected {expected} from {at_least:g}, got {given!r}: {name}")
     return number
 
 
@@ -109,16 +112,16 @@ class _Work:
     """
 
     def __init__(self, n_threads: int, max_seconds: float) -> None:
-        self._limiter, self._long = (
-            CapacityLimiter(n_threads),
-            CapacityLimiter(max(n_threads - 1, 1)),
-        )
-        self._n_threads, self.max_seconds = n_threads, max_seconds
+        self.max_seconds = max_seconds
+        self._n_threads = n_threads
+        self._threads = CapacityLimiter(n_threads)
+        self._threads_for_long = CapacityLimiter(max(n_threads - 1, 1))
 
     @property
     def n_waiting(self) -> int:
         """How many requests wait for a thread."""
-        return self._limiter.statistics().tasks_waiting + self._long.statistics().tasks_waiting
+        limiters = (self._threads, self._threads_for_long)
+        return sum(limiter.statistics().tasks_waiting for limiter in limiters)
 
     @property
     def is_ready(self) -> bool:
@@ -137,13 +140,16 @@ class _Work:
         """
         results = None
         n_characters = sum(map(len, chain.from_iterable(inputs)))
+        turn: AbstractAsyncContextManager[Any] = nullcontext()
+        if n_characters > MANY_CHARACTERS:
+            turn = self._threads_for_long
         TEXTS.inc(len(inputs))
         try:
             with fail_after(self.max_seconds):
                 async with create_task_group() as group:
                     group.start_soon(_cancel_without_client, request, group.cancel_scope)
-                    async with self._long if n_characters > MANY_CHARACTERS else nullcontext():
-                        results = await to_thread.run_sync(compute, inputs, limiter=self._limiter)
+                    async with turn:
+                        results = await to_thread.run_sync(compute, inputs, limiter=self._threads)
                     group.cancel_scope.cancel()
         finally:
             TEXTS.dec(len(inputs))
@@ -161,25 +167,14 @@ async def _cancel_without_client(request: Request, work: CancelScope) -> None:
 
 def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> None:
     """Two endpoints: for one input of the task, and for many."""
-    from elmo_tasks.predictors import TaggingPredictor
-
     predictor = task.predictor
-    keys = predictor.inputs
-    examples: list[Any] = [dict(zip(keys, texts, strict=True)) for texts in predictor.examples]
-    n_characters = (
-        MAX_CHARACTERS if isinstance(predictor, TaggingPredictor) else MAX_CHARACTERS_AS_A_WHOLE
-    )
-    config = ConfigDict(extra="forbid", json_schema_extra={"examples": examples})
-    text = Annotated[str, Field(max_length=n_characters)]
-    fields: dict[str, Any] = dict.fromkeys(keys, (text, ...))
-    if task.result_type.has_threshold:
-        fields["threshold"] = float, Field(0.0, ge=0.0, le=1.0)
-    one: Any = create_model(f"{name}_input", __config__=config, **fields)
-    inputs = list[one], Field(max_length=MAX_TEXTS)
-    many: Any = create_model(f"{name}_inputs", __config__=ConfigDict(extra="forbid"), inputs=inputs)
+    one: Any = _input_type(name, task)
+    inputs_field = (list[one], Field(max_length=MAX_TEXTS))
+    config = ConfigDict(extra="forbid")
+    many: Any = create_model(f"{name}_inputs", __config__=config, inputs=inputs_field)
 
-    def texts_of(inputs: list[Any]) -> list[tuple[str, ...]]:
-        return [tuple(getattr(each, key) for key in keys) for each in inputs]
+    def texts_of(item: Any) -> tuple[str, ...]:
+        return tuple([getattr(item, key) for key in predictor.inputs])
 
     def compute(inputs: list[tuple[str, ...]]) -> list[Any]:
         return list(task.stream(in_time(inputs), stop=from_thread.check_cancelled))
@@ -190,16 +185,15 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
             from_thread.check_cancelled()
             yield texts
 
-    def shown(result: Any, given: Any) -> Any:
-        return (
-            task.result_type.above(result, given.threshold)
-            if task.result_type.has_threshold
-            else result
-        )
+    def shown(result: Any, item: Any) -> Any:
+        if task.result_type.has_threshold:
+            return task.result_type.above(result, item.threshold)
+        return result
 
     @app.post(f"/{name}", summary=predictor.title, description=predictor.about, tags=[name])
     async def answer(request: Request, body: one) -> Any:
-        return shown((await work.results(request, compute, texts_of([body])))[0], body)
+        (result,) = await work.results(request, compute, [texts_of(body)])
+        return shown(result, body)
 
     @app.post(
         f"/{name}/batch",
@@ -208,12 +202,31 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
         tags=[name],
     )
     async def answers(request: Request, body: many) -> Any:
-        results = await work.results(request, compute, texts_of(body.inputs))
+        results = await work.results(request, compute, [texts_of(item) for item in body.inputs])
         return list(map(shown, results, body.inputs))
 
     # What is loaded on first use, such as the tagger that finds verbs.
     list(task.stream(predictor.examples))
     logger.info("%r", task)
+
+
+def _input_type(name: str, task: "TrainedTask") -> Any:
+    """The type of a body with one input of a task: its texts, and a threshold."""
+    from elmo_tasks.predictors import TaggingPredictor
+
+    predictor = task.predictor
+    examples: list[Any] = []
+    for texts in predictor.examples:
+        examples.append(dict(zip(predictor.inputs, texts, strict=True)))
+    config = ConfigDict(extra="forbid", json_schema_extra={"examples": examples})
+    max_characters = MAX_CHARACTERS_AS_A_WHOLE
+    if isinstance(predictor, TaggingPredictor):
+        max_characters = MAX_CHARACTERS
+    text = Annotated[str, Field(max_length=max_characters)]
+    fields: dict[str, Any] = dict.fromkeys(predictor.inputs, (text, ...))
+    if task.result_type.has_threshold:
+        fields["threshold"] = (float, Field(0.0, ge=0.0, le=1.0))
+    return create_model(f"{name}_input", __config__=config, **fields)
 
 
 def _foreign_host(request: Request, hosts: list[str]) -> Response | None:
@@ -235,20 +248,18 @@ def _foreign_host(request: Request, hosts: list[str]) -> Response | None:
 def _early_answer(request: Request) -> Response | None:
     """The answer to a request with a body that is not read."""
     # The server itself stops reading at the announced length.
-    n_bytes, kind = (
-        request.headers.get("content-length"),
-        request.headers.get("content-type", "none"),
-    )
+    n_bytes = request.headers.get("content-length")
     if n_bytes is None:
         return JSONResponse({"detail": "expected the header Content-Length, got none"}, 411)
     if int(n_bytes) > MAX_BYTES:
         return JSONResponse({"detail": f"expected at most {MAX_BYTES} bytes, got {n_bytes}"}, 413)
-    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding != "identity":
         return JSONResponse({"detail": f"expected no header Content-Encoding, got {encoding}"}, 415)
-    if "json" not in kind:
-        return JSONResponse(
-            {"detail": f"expected the header Content-Type: application/json, got {kind}"}, 415
-        )
+    content_type = request.headers.get("content-type", "none")
+    if "json" not in content_type:
+        detail = f"expected the header Content-Type: application/json, got {content_type}"
+        return JSONResponse({"detail": detail}, 415)
     return None
 
 
@@ -319,8 +330,11 @@ def _add_states(app: FastAPI, work: _Work, models: dict[str, Any]) -> None:
         WAITING.set(work.n_waiting)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
+    def start_page(request: Request) -> Response:
+        return RedirectResponse("docs")
+
     app.add_route("/metrics", metrics, include_in_schema=False)
-    app.add_route("/", lambda request: RedirectResponse("docs"), include_in_schema=False)
+    app.add_route("/", start_page, include_in_schema=False)
 
 
 def _add_errors(app: FastAPI, work: _Work, names: list[str]) -> None:
@@ -329,12 +343,12 @@ def _add_errors(app: FastAPI, work: _Work, names: list[str]) -> None:
     @app.exception_handler(RequestValidationError)
     async def explain(request: Request, error: RequestValidationError) -> Response:
         # Without the rejected text, which may be long, and may not be valid in UTF-8.
-        errors: list[dict[str, Any]] = []
-        for one in error.errors()[:MAX_ERRORS]:
+        problems: list[dict[str, Any]] = []
+        for problem in error.errors()[:MAX_ERRORS]:
             # An unknown key may be as long as the body.
-            place = [part[:100] if isinstance(part, str) else part for part in one["loc"]]
-            errors.append({"loc": place, "msg": one["msg"], "type": one["type"]})
-        return JSONResponse({"detail": errors}, 422)
+            location = [key[:100] if isinstance(key, str) else key for key in problem["loc"]]
+            problems.append({"loc": location, "msg": problem["msg"], "type": problem["type"]})
+        return JSONResponse({"detail": problems}, 422)
 
     @app.exception_handler(400)
     async def name_what_is_no_json(request: Request, error: HTTPException) -> Response:
@@ -350,12 +364,10 @@ def _add_errors(app: FastAPI, work: _Work, names: list[str]) -> None:
     @app.exception_handler(404)
     async def name_the_models(request: Request, error: HTTPException) -> Response:
         paths = " ".join(f"/{name}" for name in names)
-        return JSONResponse(
-            {"detail": f"expected one of {paths}, got {request.url.path[:100]}"}, 404
-        )
+        detail = f"expected one of {paths}, got {request.url.path[:100]}"
+        return JSONResponse({"detail": detail}, 404)
 
     @app.exception_handler(TimeoutError)
     async def give_up(request: Request, error: TimeoutError) -> Response:
-        return JSONResponse(
-            {"detail": f"no answer within {work.max_seconds:g} seconds: send less, or later"}, 503
-        )
+        detail = f"no answer within {work.max_seconds:g} seconds: send less, or later"
+        return JSONResponse({"detail": detail}, 503)

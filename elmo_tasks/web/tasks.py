@@ -3,7 +3,6 @@ Trained models on the page: how the plain results of a task are shown, as its pr
 them.
 """
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +38,19 @@ class TaskArchive:
 
     def components(self) -> list[Component]:
         """What shows a result; at first, of the task's first example."""
-        texts = [
-            partial(gradio.Textbox, label=f"{self.name}: {key}")
-            for key in self.trained.result_type.texts
-        ]
-        kinds: list[Any] = [partial(gradio.HTML, padding=True), *texts]
-        example = next(iter(self.predictor.examples), None)
-        values = self.values(*example) if example else [None] * len(kinds)
-        return [kind(value=value) for kind, value in zip(kinds, values, strict=True)]
+        keys = self.trained.result_type.texts
+        values: list[Any] = [None] * (1 + len(keys))
+        if self.predictor.examples:
+            values = self.values(*self.predictor.examples[0])
+        components: list[Component] = [gradio.HTML(values[0], padding=True)]
+        for key, text in zip(keys, values[1:], strict=True):
+            components.append(gradio.Textbox(text, label=f"{self.name}: {key}"))
+        return components
 
     def values(self, *texts: str) -> list[Any]:
         """The contents of the components."""
         result = self.predict(*texts)
         result_type = self.trained.result_type
-        return [
-            picture(result_type, texts[-1], result, self._language),
-            *(result[key] for key in result_type.texts),
-        ]
+        values = [picture(result_type, texts[-1], result, self._language)]
+        values += [result[key] for key in result_type.texts]
+        return values

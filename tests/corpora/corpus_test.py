@@ -15,9 +15,7 @@ from elmo_tasks.corpora.corpus import Corpus, Document
 from elmo_tasks.files.tables import TableOptions
 
 PAIR = ("premise", "hypothesis")
-LINES = "".join(
-    json.dumps({"id": f"p{n}", "text": text}) + "\n" for n, text in enumerate(["Ann sang.", "No."])
-)
+LINES = '{"id": "p0", "text": "Ann sang."}\n{"id": "p1", "text": "No."}\n'
 TABLE = 'id,title,text\n7,One,"Ann, 3,\nsang."\n,Two,No.\n'
 # The corpus (a file, or the files of a folder), arguments of `Corpus`, and its documents.
 CORPORA: dict[str, tuple[dict[str, str | bytes], dict[str, Any], list[Any]]] = {
@@ -194,31 +192,35 @@ CORPORA: dict[str, tuple[dict[str, str | bytes], dict[str, Any], list[Any]]] = {
 @pytest.fixture
 def corpus(tmp_path: Path):
     def write(files: dict[str, str | bytes], arguments: dict[str, Any]) -> Corpus:
+        folder = tmp_path / "texts"
         for name, content in files.items():
-            (tmp_path / "texts" / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / "texts" / name).write_bytes(
-                content if isinstance(content, bytes) else content.encode()
-            )
-        path = tmp_path / "texts" / (next(iter(files)) if len(files) == 1 else "")
-        return Corpus(path, arguments.pop("inputs", ("text",)), **arguments)
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        # A single file is the corpus, else the folder.
+        path = file if len(files) == 1 else folder
+        return Corpus(path, **arguments)
 
     return write
 
 
-@pytest.mark.parametrize("kind", CORPORA)
-def test_documents_have_names_texts_and_columns(corpus, kind):
-    files, arguments, expected = CORPORA[kind]
-    documents = list(corpus(files, dict(arguments)).documents())
-    assert [(name, *texts, *kept.values()) for name, texts, kept in documents] == expected
+@pytest.mark.parametrize("name", CORPORA)
+def test_documents_have_names_texts_and_columns(corpus, name):
+    files, arguments, expected = CORPORA[name]
+    documents = []
+    for document in corpus(files, arguments).documents():
+        documents.append((document.name, *document.texts, *document.kept.values()))
+    assert documents == expected
 
 
-def test_columns_of_parquet_are_kept(corpus, tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+def test_columns_of_parquet_are_kept(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     rows = [{"text": "Ann", "year": 1999}, {"text": None, "year": None}]
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
-    found = Corpus(tmp_path / "a.parquet", ("text",), keep=["year"])
-    assert found.survey() == (2, {"year": "int64"})
-    assert list(found.documents()) == [
+    corpus = Corpus(tmp_path / "a.parquet", keep=["year"])
+    assert corpus.survey() == (2, {"year": "int64"})
+    assert list(corpus.documents()) == [
         Document("1", ("Ann",), {"year": 1999}),
         Document("2", ("",), {"year": None}),
     ]
@@ -358,7 +360,7 @@ def test_a_repeated_name_is_logged(corpus, caplog):
 )
 def test_an_error_names_what_exists(corpus, files, arguments, message):
     with pytest.raises(ValueError, match=message):
-        corpus(files, dict(arguments)).survey()
+        corpus(files, arguments).survey()
 
 
 def test_a_spreadsheet_is_read(tmp_path, caplog):
@@ -375,9 +377,9 @@ def test_a_spreadsheet_is_read(tmp_path, caplog):
         workbook.active.append(row)
     workbook.create_sheet("empty")
     workbook.save(tmp_path / "a.xlsx")
-    found = Corpus(tmp_path / "a.xlsx", keep=["day"])
-    assert found.survey() == (2, {"day": "string"})
-    assert list(found.documents()) == [
+    corpus = Corpus(tmp_path / "a.xlsx", keep=["day"])
+    assert corpus.survey() == (2, {"day": "string"})
+    assert list(corpus.documents()) == [
         Document("7", ("a\r\nb",), {"day": "2026-01-02 00:00:00"}),
         Document("2", ("12",), {"day": None}),
     ]
@@ -406,23 +408,21 @@ class TestSheets:
 
     def test_hidden_ones_are_last(self, workbook, caplog):
         options = TableOptions(header_row=2)
-        assert [document.texts for document in Corpus(workbook, table=options).documents()] == [
-            ("Good.",)
-        ]
+        (document,) = Corpus(workbook, table=options).documents()
+        assert document.texts == ("Good.",)
         assert "reads the first sheet, 'reviews', not 'notes' (--sheet)" in caplog.text
 
     @pytest.mark.parametrize(
         ("sheet", "text"), [("notes", "Bad."), ("3", "Bad."), ("codes", "hidden")]
     )
     def test_one_is_chosen_by_its_name_or_number(self, workbook, sheet, text, caplog):
-        documents = Corpus(workbook, table=TableOptions(sheet)).documents()
-        assert [document.texts for document in documents] == [(text,)]
+        (document,) = Corpus(workbook, table=TableOptions(sheet)).documents()
+        assert document.texts == (text,)
         assert not caplog.text
 
     def test_another_name_is_an_error(self, workbook):
-        with pytest.raises(
-            ValueError, match=r"sheets 'codes', 'reviews', 'notes', got 'x': .*a.xlsx"
-        ):
+        expected = r"sheets 'codes', 'reviews', 'notes', got 'x': .*a.xlsx"
+        with pytest.raises(ValueError, match=expected):
             Corpus(workbook, table=TableOptions("x")).survey()
 
     @pytest.mark.parametrize(("before", "after"), [('r="2"', 'r="2000000000"'), ('"A2"', '"ZZZ2"')])
@@ -452,16 +452,16 @@ def test_the_content_of_a_file_is_logged_if_its_name_does_not_tell_it(corpus, ca
 
 
 def test_two_columns_of_parquet_with_one_name_are_an_error(tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(
-        pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / "a.parquet"
-    )
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table([["a"], ["b"]], names=["text", "text"])
+    parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="expected one column 'text', got several"):
         Corpus(tmp_path / "a.parquet").survey()
 
 
 @pytest.mark.parametrize(
-    ("values", "kind"),
+    ("values", "column_type"),
     [
         (["a", None], "string"),
         ([None], "string"),
@@ -474,10 +474,11 @@ def test_two_columns_of_parquet_with_one_name_are_an_error(tmp_path):
         ([{}], "json"),
     ],
 )
-def test_a_kept_column_has_one_type_in_all_rows(tmp_path, values, kind):
+def test_a_kept_column_has_one_type_in_all_rows(tmp_path, values, column_type):
     rows = [json.dumps({"text": "a", "n": value}) for value in values]
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    assert Corpus(tmp_path / "a.jsonl", keep=["n"]).survey()[1] == {"n": kind}
+    _, types = Corpus(tmp_path / "a.jsonl", keep=["n"]).survey()
+    assert types == {"n": column_type}
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,11 @@ from elmo_tasks.corpora.embed import EmbedOptions, embed_file
 from tests.bilm.many_langs.models import write_model
 from tests.paths import TINY_BILM
 
-LINES = [
-    "A dog barks .",
-    "",
-    "The  dog sleeps .",
-    *(f"line {n} has words" for n in range(9)),
-    "A dog barks .",
-]
+LINES = ["A dog barks .", "", "The  dog sleeps ."]
+LINES += [f"line {number} has words" for number in range(9)]
+LINES += ["A dog barks ."]
+WORDS = [line.split() for line in LINES]
+SENTENCES = [" ".join(words) for words in WORDS]
 BILM = str(TINY_BILM)
 
 
@@ -40,16 +38,15 @@ def text(tmp_path: Path) -> Path:
     ],
 )
 def test_hdf5_has_the_vectors_of_embed(text, tmp_path, elmo, arguments):
-    assert embed_file(
-        text, tmp_path / "out.h5", EmbedOptions(BILM, part_lines=4, **arguments), elmo=elmo
-    ) == len(LINES)
-    expected = elmo.embed([line.split() for line in LINES], **arguments)
+    options = EmbedOptions(BILM, part_lines=4, **arguments)
+    assert embed_file(text, tmp_path / "out.h5", options, elmo=elmo) == len(LINES)
+    expected = elmo.embed(WORDS, **arguments)
     with h5py.File(tmp_path / "out.h5") as file:
         # In line order: 0, 1, 2, not 0, 1, 10.
-        assert list(file)[: len(LINES)] == [str(index) for index in range(len(LINES))]
+        assert list(file)[: len(LINES)] == [str(number) for number in range(len(LINES))]
         # Programs for files of `allennlp elmo` take all members but one for arrays.
         assert list(file)[len(LINES) :] == ["sentence_to_index"]
-        assert file.attrs["sentences"].tolist() == [" ".join(line.split()) for line in LINES]
+        assert file.attrs["sentences"].tolist() == SENTENCES
         index = json.loads(file["sentence_to_index"].asstr()[0])
         assert index["The dog sleeps ."] == "2" and index["A dog barks ."] == str(len(LINES) - 1)
         for number, array in enumerate(expected):
@@ -59,55 +56,66 @@ def test_hdf5_has_the_vectors_of_embed(text, tmp_path, elmo, arguments):
 
 def test_parquet_has_the_vectors_of_embed(text, tmp_path, elmo):
     parquet = pytest.importorskip("pyarrow.parquet")
-    embed_file(
-        text, tmp_path / "out.parquet", EmbedOptions(BILM, part_lines=5, dtype="float16"), elmo=elmo
-    )
+    options = EmbedOptions(BILM, part_lines=5, dtype="float16")
+    embed_file(text, tmp_path / "out.parquet", options, elmo=elmo)
     rows = parquet.read_table(tmp_path / "out.parquet").to_pylist()
     assert [row["index"] for row in rows] == list(range(len(LINES)))
-    for row, array in zip(rows, elmo.embed([line.split() for line in LINES]), strict=True):
-        found = np.array(row["vectors"], np.float16).reshape(row["shape"])
-        np.testing.assert_allclose(found, array, rtol=1e-3, atol=1e-6)
+    for row, expected in zip(rows, elmo.embed(WORDS), strict=True):
+        vectors = np.array(row["vectors"], np.float16).reshape(row["shape"])
+        np.testing.assert_allclose(vectors, expected, rtol=1e-3, atol=1e-6)
+
+
+PARQUET_FILES = ["part-00000000.parquet", "part-00000001.parquet", "part-00000002.parquet"]
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_folder_of_parquet_files_has_the_vectors_of_embed(text, tmp_path, elmo):
-    pandas, dataset = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.dataset")
+    pandas = pytest.importorskip("pandas")
+    dataset = pytest.importorskip("pyarrow.dataset")
     output = tmp_path / "out"
+    options = EmbedOptions(BILM, part_lines=5)
     for force in (False, True):
-        embed_file(text, f"{output}/", EmbedOptions(BILM, part_lines=5), elmo=elmo, force=force)
-        assert sorted(path.name for path in output.iterdir()) == [
-            f"part-{n:08}.parquet" for n in range(3)
-        ]
-    expected = elmo.embed([line.split() for line in LINES])
+        embed_file(text, f"{output}/", options, elmo=elmo, force=force)
+        assert names_in(output) == PARQUET_FILES
+    expected = elmo.embed(WORDS)
     for rows in (
         pandas.read_parquet(output).to_dict("records"),
         dataset.dataset(output).to_table().to_pylist(),
     ):
         assert [row["index"] for row in rows] == list(range(len(LINES)))
-        for row, line, array in zip(rows, LINES, expected, strict=True):
-            assert row["sentence"] == " ".join(line.split())
-            np.testing.assert_allclose(
-                np.array(row["vectors"]).reshape(row["shape"]), array, atol=1e-6
-            )
+        assert [row["sentence"] for row in rows] == SENTENCES
+        for row, array in zip(rows, expected, strict=True):
+            vectors = np.array(row["vectors"]).reshape(row["shape"])
+            np.testing.assert_allclose(vectors, array, atol=1e-6)
+
+
+def test_a_folder_with_other_files_is_kept(text, tmp_path, elmo):
+    pytest.importorskip("pyarrow")
+    output = tmp_path / "out"
+    embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo)
     with pytest.raises(FileExistsError):
         embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo)
     (output / "notes.txt").touch()
-    before = set(output.iterdir())
     with pytest.raises(FileExistsError, match="notes"):
         embed_file(text, f"{output}/", EmbedOptions(BILM), elmo=elmo, force=True)
-    assert set(output.iterdir()) == before
+    assert names_in(output) == ["notes.txt", "part-00000000.parquet"]
 
 
 def interrupted_job(
     text: Path, output: Path, options: EmbedOptions, monkeypatch: pytest.MonkeyPatch, end=""
 ) -> None:
     """Runs a job that Ctrl-C interrupts after its first part."""
-    elmo, parts = Elmo.from_pretrained(BILM), []
+    elmo = Elmo.from_pretrained(BILM)
+    parts = []
 
-    def embed(*arguments, **keywords):
+    def embed(sentences, **options):
         if parts:
             raise KeyboardInterrupt
-        parts.append(1)
-        return Elmo.embed(elmo, *arguments, **keywords)
+        parts.append(sentences)
+        return Elmo.embed(elmo, sentences, **options)
 
     monkeypatch.setattr(elmo, "embed", embed)
     with pytest.raises(KeyboardInterrupt, match="continues"):
@@ -117,37 +125,40 @@ def interrupted_job(
 
 @pytest.mark.parametrize("end", ["", "/"])
 def test_after_ctrl_c_only_missing_parts_are_computed(text, tmp_path, elmo, monkeypatch, end):
-    options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
+    options = EmbedOptions(BILM, part_lines=5)
+    output = tmp_path / "out.h5"
     interrupted_job(text, output, options, monkeypatch, end)
     # Of a killed worker.
     (tmp_path / "out.h5.parts" / "_tmp-0123456789ab-part-00000001.parquet").touch()
     embedded = []
-    monkeypatch.setattr(
-        elmo,
-        "embed",
-        lambda part, **kwargs: embedded.extend(part) or Elmo.embed(elmo, part, **kwargs),
-    )
+
+    def embed(sentences, **options):
+        embedded.extend(sentences)
+        return Elmo.embed(elmo, sentences, **options)
+
+    monkeypatch.setattr(elmo, "embed", embed)
     embed_file(text, f"{output}{end}", options, elmo=elmo)
-    assert [" ".join(words) for words in embedded] == [" ".join(line.split()) for line in LINES[5:]]
-    assert not end or [path.name for path in sorted(output.iterdir())] == [
-        f"part-{n:08}.parquet" for n in range(3)
-    ]
+    assert embedded == WORDS[5:]
+    if end == "/":
+        assert names_in(output) == PARQUET_FILES
     with pytest.raises(FileExistsError, match=r"out\.h5 exists"):
         embed_file(text, f"{output}{end}", options, elmo=elmo)
 
 
 @pytest.mark.parametrize("name", ["out.h5", "out.parquet", "out/"])
 def test_the_target_of_a_link_is_written(text, tmp_path, elmo, name):
-    target, link = tmp_path / "disk" / "target", tmp_path / name
+    target = tmp_path / "disk" / "target"
+    link = tmp_path / name
     target.parent.mkdir()
     link.symlink_to(target)
     for force in (False, True):
         embed_file(text, f"{tmp_path}/{name}", EmbedOptions(BILM), elmo=elmo, force=force)
-    assert link.is_symlink() and [path.name for path in target.parent.iterdir()] == ["target"]
+    assert link.is_symlink() and names_in(target.parent) == ["target"]
 
 
 def test_a_damaged_part_is_named_and_files_of_others_are_kept(text, tmp_path, elmo, monkeypatch):
-    options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
+    options = EmbedOptions(BILM, part_lines=5)
+    output = tmp_path / "out.h5"
     interrupted_job(text, output, options, monkeypatch)
     part = tmp_path / "out.h5.parts" / "part-00000000.npz"
     content = bytearray(part.read_bytes())
@@ -162,51 +173,49 @@ def test_a_damaged_part_is_named_and_files_of_others_are_kept(text, tmp_path, el
 
 
 def test_a_second_job_with_the_same_output_is_refused(text, tmp_path, elmo, monkeypatch):
-    def embed(*arguments, **keywords):
+    output = tmp_path / "out.h5"
+
+    def embed(sentences, **options):
         for force in (False, True):
             with pytest.raises(BlockingIOError, match=r"another process.*out\.h5"):
-                embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), force=force, elmo=elmo)
-        return Elmo.embed(elmo, *arguments, **keywords)
+                embed_file(text, output, EmbedOptions(BILM), force=force, elmo=elmo)
+        return Elmo.embed(elmo, sentences, **options)
 
     monkeypatch.setattr(elmo, "embed", embed)
-    assert embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM), elmo=elmo) == len(LINES)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.h5", text.name]
+    assert embed_file(text, output, EmbedOptions(BILM), elmo=elmo) == len(LINES)
+    assert names_in(tmp_path) == ["out.h5", text.name]
 
 
 @pytest.mark.parametrize(
-    ("changed", "names"),
+    ("new_text", "new_options", "message"),
     [
-        ({"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"),
-        ({"tokenize": "de"}, "tokenize was"),
-        ("a\n", "corpus was"),
+        (None, {"gamma": 2.0}, r"gamma was 1\.0, now 2\.0"),
+        (None, {"tokenize": "de"}, "tokenize was"),
+        ("a\n", {}, "corpus was"),
     ],
 )
 def test_parts_of_a_different_job_are_refused_by_name(
-    text, tmp_path, elmo, monkeypatch, changed, names
+    text, tmp_path, elmo, monkeypatch, new_text, new_options, message
 ):
     output = tmp_path / "out.h5"
     interrupted_job(text, output, EmbedOptions(BILM, part_lines=5), monkeypatch)
-    if isinstance(changed, str):
-        text.write_text(changed)
-    options = EmbedOptions(
-        **{"bilm": BILM, "part_lines": 5, **(changed if isinstance(changed, dict) else {})}
-    )
-    with pytest.raises(ValueError, match=names):
+    if new_text is not None:
+        text.write_text(new_text)
+    options = EmbedOptions(BILM, part_lines=5, **new_options)
+    with pytest.raises(ValueError, match=message):
         embed_file(text, output, options, elmo=elmo)
-    assert embed_file(text, output, options, force=True, elmo=elmo) == len(
-        text.read_text().splitlines()
-    )
+    n_lines = len(text.read_text().splitlines())
+    assert embed_file(text, output, options, force=True, elmo=elmo) == n_lines
     assert not output.with_name("out.h5.parts").exists()
 
 
 def test_cut_words_are_counted_in_one_line(tmp_path, elmo, caplog):
-    (tmp_path / "text.txt").write_text(f"{'x' * 48} {'x' * 49}\n\n{'눈' * 17} a\n")
-    embed_file(
-        tmp_path / "text.txt", tmp_path / "out.h5", EmbedOptions(BILM, part_lines=1), elmo=elmo
-    )
+    text = tmp_path / "text.txt"
+    text.write_text(f"{'x' * 48} {'x' * 49}\n\n{'눈' * 17} a\n")
+    embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM, part_lines=1), elmo=elmo)
     # A biLM that reads characters instead of bytes cuts none of them here.
-    of_characters = write_model(tmp_path / "model", max_characters=60)
-    embed_file(tmp_path / "text.txt", tmp_path / "characters.h5", EmbedOptions(str(of_characters)))
+    bilm_of_characters = str(write_model(tmp_path / "model", max_characters=60))
+    embed_file(text, tmp_path / "characters.h5", EmbedOptions(bilm_of_characters))
     (message,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert message.startswith("2 words")
 
@@ -219,8 +228,8 @@ def test_an_error_names_its_text(text, tmp_path, elmo, monkeypatch, is_alone):
         return Elmo.embed(elmo, sentences, **options)
 
     monkeypatch.setattr(elmo, "embed", fail)
-    place = "text 3$" if is_alone else "texts 1 to 5$"
-    with pytest.raises(ValueError, match=rf"out of luck: .*text\.txt, {place}"):
+    texts = "text 3$" if is_alone else "texts 1 to 5$"
+    with pytest.raises(ValueError, match=rf"out of luck: .*text\.txt, {texts}"):
         embed_file(text, tmp_path / "out.h5", EmbedOptions(BILM, part_lines=5), elmo=elmo)
 
 
@@ -271,15 +280,14 @@ def test_a_limit_for_files_is_one_sentence(
 
 def test_the_parts_of_an_earlier_release_are_used(text, tmp_path, elmo, monkeypatch):
     """It had fewer settings."""
-    options, output = EmbedOptions(BILM, part_lines=5), tmp_path / "out.h5"
+    options = EmbedOptions(BILM, part_lines=5)
+    output = tmp_path / "out.h5"
     interrupted_job(text, output, options, monkeypatch)
     job = tmp_path / "out.h5.parts" / "_job.json"
     settings = json.loads(job.read_text())
-    earlier = {
-        name: value for name, value in settings.items() if name not in ("sheet", "header_row")
-    }
-    assert len(settings) == len(earlier) + 2
-    job.write_text(json.dumps(earlier))
+    del settings["sheet"]
+    del settings["header_row"]
+    job.write_text(json.dumps(settings))
     assert embed_file(text, output, options, elmo=elmo) == len(LINES)
 
 
@@ -307,27 +315,21 @@ def test_words_and_letters_are_read_as_they_are(tmp_path, elmo, name, content, o
 def test_rows_of_a_table_have_names_and_columns(tmp_path, elmo, name):
     pandas = pytest.importorskip("pandas")
     (tmp_path / "a.csv").write_text("ID;year;body\n7;1999;A dog  barks .\n;2000;\n")
-    command = [
-        "embed",
-        str(tmp_path / "a.csv"),
-        f"{tmp_path}/{name}",
-        "--bilm",
-        BILM,
-        "--part-lines",
-        "1",
-    ]
-    assert main([*command, "--text-column", "body", "--keep", "all"]) == 0
+    command = ["embed", f"{tmp_path}/a.csv", f"{tmp_path}/{name}", "--bilm", BILM]
+    command += ["--part-lines", "1", "--text-column", "body", "--keep", "all"]
+    assert main(command) == 0
     expected = elmo.embed([["A", "dog", "barks", "."], []])
-    documents, sentences = ["7", "2"], ["A dog barks .", ""]
     if name == "out.h5":
         with h5py.File(tmp_path / name) as file:
-            assert file.attrs["documents"].tolist() == documents
-            assert file.attrs["sentences"].tolist() == sentences
-            assert list(map(json.loads, file.attrs["kept"])) == [{"year": "1999"}, {"year": "2000"}]
+            assert file.attrs["documents"].tolist() == ["7", "2"]
+            assert file.attrs["sentences"].tolist() == ["A dog barks .", ""]
+            kept = [json.loads(columns) for columns in file.attrs["kept"]]
+            assert kept == [{"year": "1999"}, {"year": "2000"}]
             arrays = [file[str(number)][()] for number in range(2)]
     else:
         table = pandas.read_parquet(tmp_path / name)
-        assert [*table.columns] == ["index", "document", "year", "sentence", "shape", "vectors"]
+        columns = ["index", "document", "year", "sentence", "shape", "vectors"]
+        assert list(table.columns) == columns
         assert table.iloc[:, :4].to_numpy().tolist() == [
             [0, "7", "1999", "A dog barks ."],
             [1, "2", "2000", ""],
@@ -362,17 +364,16 @@ def test_workers_write_the_same_vectors(text, tmp_path, elmo, arguments):
     ],
 )
 def test_an_error_names_bad_input(tmp_path, content, output, options, names):
-    (tmp_path / "text.txt").write_bytes(content)
+    text = tmp_path / "text.txt"
+    text.write_bytes(content)
     with pytest.raises(ValueError, match=names):
-        embed_file(
-            tmp_path / "text.txt", tmp_path / output, EmbedOptions(**{"bilm": BILM, **options})
-        )
+        embed_file(text, tmp_path / output, EmbedOptions(**{"bilm": BILM, **options}))
 
 
 def test_the_command_line(text, tmp_path, capsys):
     output = tmp_path / "out.h5"
-    command = ["embed", str(text), str(output), "--bilm", BILM, "--layers", "all", "--weights"]
-    assert main([*command[:-1], "--dtype", "float16"]) == 0
+    command = ["embed", str(text), str(output), "--bilm", BILM, "--layers", "all"]
+    assert main([*command, "--dtype", "float16"]) == 0
     assert f"{len(LINES)} lines" in capsys.readouterr().out
     with h5py.File(output) as file:
         assert file["0"].shape[:2] == (3, 4)

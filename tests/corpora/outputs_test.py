@@ -20,46 +20,45 @@ from elmo_tasks.predictors.results import Chains, Json, Names, Roles, Stars, Tag
 TEXT = "Ann met\nBob Lee. She sang."
 
 
-def place(text: str, occurrence: str, label: str = "", **more: Any) -> dict[str, Any]:
-    start = text.index(occurrence)
-    of_label = {"label": label} if label else {}
-    return {"text": occurrence, "start": start, "end": start + len(occurrence), **of_label, **more}
+def span(text: str, words: str, **properties: Any) -> dict[str, Any]:
+    """The words where they are first in a text."""
+    start = text.index(words)
+    return {"text": words, "start": start, "end": start + len(words), **properties}
 
 
 NAMES = [
-    place(TEXT, "Ann", "person", probability=0.5),
-    place(TEXT, "met\nBob", "event", probability=0.25),
+    span(TEXT, "Ann", label="person", probability=0.5),
+    span(TEXT, "met\nBob", label="event", probability=0.25),
 ]
 TAGS = [
-    place(TEXT, word, tag, probability=0.5)
-    for word, tag in [("Ann", "PROPN"), ("met", "VERB"), ("sang", "VBD")]
+    span(TEXT, "Ann", label="PROPN", probability=0.5),
+    span(TEXT, "met", label="VERB", probability=0.5, xpos="VBD"),
+    span(TEXT, "sang", label="VBD", probability=0.5),
 ]
-TAGS[1]["xpos"] = "VBD"
 ROLES = [
     {
         "verb": "met",
         "start": 4,
         "end": 7,
-        "roles": [place(TEXT, "Ann", "ARG0"), place(TEXT, "met", "V")],
+        "roles": [span(TEXT, "Ann", label="ARG0"), span(TEXT, "met", label="V")],
     }
 ]
 CHAINS = {
-    "chains": [[place(TEXT, "Ann"), place(TEXT, "She")]],
+    "chains": [[span(TEXT, "Ann"), span(TEXT, "She")]],
     "resolved": "Ann met\nBob Lee. Ann sang.",
 }
 NO_CHAINS: dict[str, Any] = {"chains": [], "resolved": ""}
 TASKS: dict[str, Any] = {
-    name: SimpleNamespace(task=task, result_type=kind)
-    for name, task, kind in [
-        ("ner", "ner", Names()),
-        ("pos", "pos", TaggedWords()),
-        ("srl", "srl", Roles()),
-        ("coref", "coref", Chains()),
-        ("2-ner", "ner", Names()),
-        ("sst", "sst", Stars(["1", "2"])),
-        ("json", "json", Json()),
-    ]
+    "ner": SimpleNamespace(task="ner", result_type=Names()),
+    "pos": SimpleNamespace(task="pos", result_type=TaggedWords()),
+    "srl": SimpleNamespace(task="srl", result_type=Roles()),
+    "coref": SimpleNamespace(task="coref", result_type=Chains()),
+    "2-ner": SimpleNamespace(task="ner", result_type=Names()),
+    "sst": SimpleNamespace(task="sst", result_type=Stars(["1", "2"])),
+    "json": SimpleNamespace(task="json", result_type=Json()),
 }
+# The types of the columns that are kept.
+COLUMN_TYPES = {str: "string", int: "int64"}
 
 
 @pytest.fixture
@@ -67,15 +66,20 @@ def output_of(tmp_path: Path):
     """Writes a part for each list of documents, and the output from all parts."""
 
     def write(ending: str, *parts: list[Annotated]) -> Path:
-        tasks = {name: TASKS[name] for name in parts[0][0].results}
-        files = [tmp_path / f"part-{number}" for number in range(len(parts))]
-        for file, part in zip(files, parts, strict=True):
-            file.write_text("".join(json.dumps(each._asdict()) + "\n" for each in part))
+        files = []
+        for number, documents in enumerate(parts):
+            lines = [json.dumps(document._asdict()) + "\n" for document in documents]
+            file = tmp_path / f"part-{number}"
+            file.write_text("".join(lines))
+            files.append(file)
+        first_document = parts[0][0]
+        tasks = {name: TASKS[name] for name in first_document.results}
+        kept = {}
+        for name, value in first_document.kept.items():
+            kept[name] = COLUMN_TYPES.get(type(value), "json")
         joined = tmp_path / f"joined{ending}"
         if ending == "/":
             joined.mkdir()
-        types = {str: "string", int: "int64"}
-        kept = {name: types.get(type(value), "json") for name, value in parts[0][0].kept.items()}
         OUTPUTS[ending].write(Annotations(files, tasks, "en", kept), joined)
         return joined
 
@@ -115,26 +119,27 @@ def test_conllu_has_words_tags_names_and_places(output_of):
         (".", "_", None, "O"),
     ]
     assert second[1]["upos"] == "_" and second[1]["xpos"] == "VBD"
-    places = [(word["misc"]["start_char"], word["misc"]["end_char"]) for word in [*first, *second]]
-    assert [TEXT[int(start) : int(end)] for start, end in places] == [
-        word["form"] for word in [*first, *second]
-    ]
-    assert [word["form"] for word in [*first, *second] if "SpaceAfter" in word["misc"]] == [
-        "Lee",
-        "sang",
-    ]
+    without_space_after = []
+    for word in first + second:
+        misc = word["misc"]
+        assert TEXT[int(misc["start_char"]) : int(misc["end_char"])] == word["form"]
+        if "SpaceAfter" in misc:
+            without_space_after.append(word["form"])
+    assert without_space_after == ["Lee", "sang"]
 
 
-def test_white_space_breaks_no_line_of_conllu(output_of):
-    for text, sentences in {
-        "I sang.\nBob sang.\t": ["I sang.", "Bob sang."],
-        "a\n\nb": ["a", "b"],
-        "\u2028": [],
-    }.items():
-        path = output_of(".conllu", [annotated("a\nb", text, {"no\nte": "a\nb"}, ner=[])])
-        assert [
-            sentence.metadata.get("text") for sentence in conllu.parse(path.read_text())
-        ] == sentences
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I sang.\nBob sang.\t", ["I sang.", "Bob sang."]),
+        ("a\n\nb", ["a", "b"]),
+        ("\u2028", []),
+    ],
+)
+def test_white_space_breaks_no_line_of_conllu(output_of, text, expected):
+    path = output_of(".conllu", [annotated("a\nb", text, {"no\nte": "a\nb"}, ner=[])])
+    sentences = conllu.parse(path.read_text())
+    assert [sentence.metadata.get("text") for sentence in sentences] == expected
 
 
 def test_spacy_reads_the_names_of_conllu(output_of, tmp_path, caplog):
@@ -147,19 +152,17 @@ def test_spacy_reads_the_names_of_conllu(output_of, tmp_path, caplog):
     names = [[(name.text, name.label_) for name in doc.ents] for doc in docs]
     assert names == [[("Ann", "PERSON"), ("met Bob", "EVENT")], []]
     # A second model of names has BIO tags under its name.
-    (first, *_), _ = conllu.parse(path.read_text())
-    assert first["misc"]["2-ner"] == "B-person"
-    assert [record.getMessage() for record in caplog.records] == [
-        "1 texts without words are left out: CoNLL-U has none"
-    ]
+    sentence, _ = conllu.parse(path.read_text())
+    assert sentence[0]["misc"]["2-ner"] == "B-person"
+    (record,) = caplog.records
+    assert record.getMessage() == "1 texts without words are left out: CoNLL-U has none"
 
 
 def test_labels_that_spacy_does_not_read_are_logged(output_of, monkeypatch, caplog):
-    name = place(TEXT, "Ann", "人名|B1", probability=0.5)
+    name = span(TEXT, "Ann", label="人名|B1", probability=0.5)
     monkeypatch.setattr(TASKS["ner"].result_type, "labels", ["person", "人名|B1"])
-    (sentence, _) = conllu.parse(
-        output_of(".conllu", [annotated("a", TEXT, ner=[name])]).read_text()
-    )
+    path = output_of(".conllu", [annotated("a", TEXT, ner=[name])])
+    sentence, _ = conllu.parse(path.read_text())
     assert sentence[0]["misc"]["name"] == "U-人名_B1"
     assert "reads labels of the letters A to Z and _, not 人名|B1" in caplog.text
 
@@ -169,25 +172,21 @@ def test_labels_that_spacy_does_not_read_are_logged(output_of, monkeypatch, capl
 def test_a_label_and_a_column_make_no_line(output_of, ending, end):
     forged = f"x{end}1{end}Eve{end}_"
     text = f"Ann{end}Lee sang."
-    names = [
-        {"text": text[:-6], "start": 0, "end": len(text) - 6, "label": forged, "probability": 0.5}
-    ]
-    tags = [place(text, "Ann", "NOUN", xpos=forged, probability=0.5)]
+    results = {"ner": [span(text, f"Ann{end}Lee", label=forged, probability=0.5)]}
+    if ending != "/":
+        results["pos"] = [span(text, "Ann", label="NOUN", xpos=forged, probability=0.5)]
     kept = {} if ending == ".conll" else {"title": forged}
-    tasks = {"ner": names} if ending == "/" else {"ner": names, "pos": tags}
-    path = output_of(ending, [annotated("a", text, kept, **tasks)])
+    path = output_of(ending, [annotated("a", text, kept, **results)])
     if ending == ".conllu":
-        ((*words, _),) = conllu.parse(path.read_text())
-        assert [word["form"] for word in words] == ["Ann", "Lee", "sang"]
-        n_lines, n_cells = 8, {1, 10}
-    elif ending == ".conll":
-        n_lines, n_cells = 7, {1, 3}
-    else:
+        (sentence,) = conllu.parse(path.read_text())
+        assert [word["form"] for word in sentence] == ["Ann", "Lee", "sang", "."]
+    if ending == "/":
         path = path / "a.ann"
-        n_lines, n_cells = 1, {3}
     lines = path.read_text().splitlines()
-    assert len(lines) == n_lines
-    assert {line.count("\t") + 1 for line in lines} == n_cells
+    n_lines = {".conllu": 8, ".conll": 7, "/": 1}
+    assert len(lines) == n_lines[ending]
+    n_cells = {".conllu": {1, 10}, ".conll": {1, 3}, "/": {3}}
+    assert {line.count("\t") + 1 for line in lines} == n_cells[ending]
 
 
 def test_columns_are_those_of_conll_2003(output_of):
@@ -195,15 +194,13 @@ def test_columns_are_those_of_conll_2003(output_of):
     words = "Ann_B-person|met_B-event|Bob_I-event|Lee_O|._O||She_O|sang_O|._O||".replace("_", "\t")
     mark = "-DOCSTART- -X- O O||"
     assert path.read_text() == (mark + words + mark).replace("|", "\n")
-    names = [
-        (name.text, name.label_) for doc in conll_ner_to_docs(path.read_text()) for name in doc.ents
-    ]
+    names = []
+    for doc in conll_ner_to_docs(path.read_text()):
+        names += [(name.text, name.label_) for name in doc.ents]
     assert names == [("Ann", "person"), ("met Bob", "event")]
-    ((_, (words, tags)), *_) = NerReader().rows(str(path))
-    assert (words, tags) == (
-        ["Ann", "met", "Bob", "Lee", "."],
-        ["B-person", "B-event", "I-event", "O", "O"],
-    )
+    _, (words, tags) = next(iter(NerReader().rows(str(path))))
+    assert words == ["Ann", "met", "Bob", "Lee", "."]
+    assert tags == ["B-person", "B-event", "I-event", "O", "O"]
 
 
 def test_the_last_column_has_names(output_of):
@@ -219,13 +216,12 @@ def test_a_character_that_nfc_divides_is_one_word(output_of, ending):
         (doc,) = DocBin().from_disk(path).get_docs(spacy.blank("en").vocab)
         assert doc.text == text and [name.text for name in doc.ents] == ["Ann"]
     else:
-        lines = [line.split("\t") for line in path.read_text().splitlines() if "\t" in line]
-        assert [line[int(ending == ".conllu")] for line in lines] == [
-            "Ann",
-            "\U0001d15e",
-            "\U0001d15e",
-            ".",
-        ]
+        column = 1 if ending == ".conllu" else 0
+        words = []
+        for line in path.read_text().splitlines():
+            if "\t" in line:
+                words.append(line.split("\t")[column])
+        assert words == ["Ann", "\U0001d15e", "\U0001d15e", "."]
 
 
 class TestTables:
@@ -241,14 +237,13 @@ class TestTables:
         ]
         for read, ending in [(pandas.read_csv, ".csv"), (pandas.read_excel, ".xlsx")]:
             table = read(output_of(ending, rows))
-            assert [*table.columns] == columns and table.to_numpy().tolist() == expected
+            assert list(table.columns) == columns and table.to_numpy().tolist() == expected
 
     def test_several_tasks_have_a_column_with_their_names(self, output_of):
         row = annotated("a", TEXT, srl=ROLES, coref=CHAINS, json={"a": 1})
         table = pandas.read_csv(output_of(".csv", [row]), dtype=str, keep_default_na=False)
-        assert [*table.columns] == [
-            "document", "task", "verb", "verb_start", "verb_end", "text", "start", "end", "label", "chain", "result",
-        ]  # fmt: skip
+        columns = "document task verb verb_start verb_end text start end label chain result"
+        assert list(table.columns) == columns.split()
         assert table.loc[:, ["task", "text", "verb", "chain", "result"]].to_numpy().tolist() == [
             ["srl", "Ann", "met", "", ""],
             ["srl", "met", "met", "", ""],
@@ -260,19 +255,14 @@ class TestTables:
     def test_a_text_has_a_row_of_labels(self, output_of):
         result = {"stars": 2, "probabilities": {1: 0.25, 2: 0.75}}
         nothing = {"stars": None, "probabilities": {}}
-        path = output_of(
-            ".csv", [annotated("a", "Good.", sst=result), annotated("b", "", sst=nothing)]
-        )
-        assert (
-            path.read_text()
-            == "document,stars,probabilities.1,probabilities.2\na,2,0.25,0.75\nb,,,\n"
-        )
+        documents = [annotated("a", "Good.", sst=result), annotated("b", "", sst=nothing)]
+        lines = output_of(".csv", documents).read_text().splitlines()
+        header = "document,stars,probabilities.1,probabilities.2"
+        assert lines == [header, "a,2,0.25,0.75", "b,,,"]
 
     def test_a_table_without_rows_has_columns(self, output_of):
-        assert (
-            output_of(".csv", [annotated("a", "", ner=[])]).read_text()
-            == "document,text,start,end,label,probability\n"
-        )
+        path = output_of(".csv", [annotated("a", "", ner=[])])
+        assert path.read_text() == "document,text,start,end,label,probability\n"
 
 
 def test_a_doc_has_the_results_in_their_places(output_of):
@@ -285,29 +275,26 @@ def test_a_doc_has_the_results_in_their_places(output_of):
         "coref": {"chains": [], "resolved": decomposed},
         "2-ner": [],
     }
-    second = annotated(
-        "b", decomposed, ner=[place(decomposed, "Rene\u0301", "person", probability=0.5)], **nothing
-    )
-    docs = list(
-        DocBin().from_disk(output_of(".spacy", [first], [second])).get_docs(spacy.blank("en").vocab)
-    )
-    assert [doc.text for doc in docs] == [TEXT, decomposed]
-    assert [doc.user_data["document"] for doc in docs] == ["a", "b"] and docs[0].user_data[
-        "year"
-    ] == 1999
-    assert [(name.text, name.label_) for name in docs[0].ents] == [
-        ("Ann", "person"),
-        ("met\nBob", "event"),
-    ]
-    assert [name._.probability for name in docs[0].ents] == [0.5, 0.25]
-    assert [(verb.text, [role.text for role in roles]) for verb, roles in docs[0]._.predicates] == [
-        ("met", ["Ann", "met"])
-    ]
-    assert docs[0]._.resolved == CHAINS["resolved"] and [*docs[0]._.results["2-ner"]] == NAMES[:1]
-    assert [name.text for name in docs[1].ents] == ["Rene\u0301"]
-    assert [sentence.text.strip() for doc in docs for sentence in doc.sents] == [
-        "Ann met\nBob Lee.", "She sang.", "Rene\u0301 met", "Ann",
-    ]  # fmt: skip
+    rene = span(decomposed, "Rene\u0301", label="person", probability=0.5)
+    second = annotated("b", decomposed, ner=[rene], **nothing)
+    path = output_of(".spacy", [first], [second])
+    doc, doc_of_second = DocBin().from_disk(path).get_docs(spacy.blank("en").vocab)
+    assert doc.text == TEXT
+    assert doc.user_data["document"] == "a" and doc.user_data["year"] == 1999
+    names = [(name.text, name.label_, name._.probability) for name in doc.ents]
+    assert names == [("Ann", "person", 0.5), ("met\nBob", "event", 0.25)]
+    (predicate,) = doc._.predicates
+    assert predicate.verb.text == "met"
+    assert [role.text for role in predicate.roles] == ["Ann", "met"]
+    assert doc._.resolved == CHAINS["resolved"]
+    assert list(doc._.results["2-ner"]) == NAMES[:1]
+    sentences = [sentence.text.strip() for sentence in doc.sents]
+    assert sentences == ["Ann met\nBob Lee.", "She sang."]
+    assert doc_of_second.text == decomposed
+    assert doc_of_second.user_data["document"] == "b"
+    assert [name.text for name in doc_of_second.ents] == ["Rene\u0301"]
+    sentences = [sentence.text.strip() for sentence in doc_of_second.sents]
+    assert sentences == ["Rene\u0301 met", "Ann"]
 
 
 def test_brat_has_a_text_and_an_annotation_per_document(output_of):
@@ -326,40 +313,34 @@ def test_brat_has_a_text_and_an_annotation_per_document(output_of):
         "R1\tARG0 Arg1:T3 Arg2:T4",
         "*\tcoreference T5 T6",
     ]
-    about = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
-    assert about[0] == {"file": "x/a", "document": "x/a.txt", "year": 1999}
-    assert [row["file"] for row in about[1:]] == [
-        "b_c",
-        "b_c~2",
-        "document",
-        "http_/x",
-        "\u97d3" * 66,
-    ]
-    assert all((folder / f"{row['file']}.txt").read_bytes() == b"b \n" for row in about[1:])
-    ends = (
-        "person|predicate, ".join(f"Arg{n}:argument|event|mention|" for n in (1, 2))
-        + "person|predicate"
-    )
-    assert (folder / "annotation.conf").read_text().splitlines()[6:9] == [
-        "[relations]", f"ARG0 {ends}", f"coreference {ends}, <REL-TYPE>:symmetric-transitive"
-    ]  # fmt: skip
+    rows = documents_in(folder)
+    assert rows[0] == {"file": "x/a", "document": "x/a.txt", "year": 1999}
+    files = [row["file"] for row in rows[1:]]
+    assert files == ["b_c", "b_c~2", "document", "http_/x", "\u97d3" * 66]
+    for file in files:
+        assert (folder / f"{file}.txt").read_bytes() == b"b \n"
+    types = "argument|event|mention|person|predicate"
+    ends = f"Arg1:{types}, Arg2:{types}"
+    lines = (folder / "annotation.conf").read_text().splitlines()
+    assert lines[6:8] == ["[relations]", f"ARG0 {ends}"]
+    assert lines[8] == f"coreference {ends}, <REL-TYPE>:symmetric-transitive"
+
+
+def documents_in(folder: Path) -> list[dict[str, Any]]:
+    """The documents of a folder for brat."""
+    lines = (folder / "documents.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def test_a_folder_of_brat_and_a_file_never_have_one_name(output_of):
     names = ["x", "x.txt/y", "y.ann/z", "y", "documents.jsonl/a", "annotation.conf/a", "x_txt/y"]
     folder = output_of("/", [annotated(name, "Ann", ner=[]) for name in names])
-    about = [json.loads(line) for line in (folder / "documents.jsonl").read_text().splitlines()]
-    assert [row["document"] for row in about] == names
-    assert [row["file"] for row in about] == [
-        "x",
-        "x_txt/y",
-        "y_ann/z",
-        "y",
-        "documents_jsonl/a",
-        "annotation_conf/a",
-        "x_txt/y~2",
-    ]
-    assert all((folder / f"{row['file']}.txt").read_text() == "Ann" for row in about)
+    rows = documents_in(folder)
+    assert [row["document"] for row in rows] == names
+    expected = "x x_txt/y y_ann/z y documents_jsonl/a annotation_conf/a x_txt/y~2"
+    assert [row["file"] for row in rows] == expected.split()
+    for row in rows:
+        assert (folder / f"{row['file']}.txt").read_text() == "Ann"
 
 
 def test_labels_of_two_models_of_names_differ_in_brat(output_of):
@@ -368,27 +349,26 @@ def test_labels_of_two_models_of_names_differ_in_brat(output_of):
 
 
 def test_the_types_of_parquet_are_those_of_the_task(output_of, tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    nothing = {"srl": [], "coref": {"chains": [], "resolved": ""}}
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     schemas = []
-    for rows in (
-        [annotated("a", "x", ner=[], **nothing)],
-        [annotated("a", TEXT, ner=NAMES, srl=ROLES, coref=CHAINS)],
+    for document in (
+        annotated("a", "x", ner=[], srl=[], coref=NO_CHAINS),
+        annotated("a", TEXT, ner=NAMES, srl=ROLES, coref=CHAINS),
     ):
-        table = parquet.read_table(output_of(".parquet", rows))
-        assert table.to_pylist() == [{"document": "a", **rows[0].results}]
+        table = parquet.read_table(output_of(".parquet", [document]))
+        assert table.to_pylist() == [{"document": "a", **document.results}]
         schemas.append(table.schema)
-    assert schemas[0] == schemas[1] and not any(
-        pyarrow.types.is_null(field.type) for field in schemas[0]
-    )
+    assert schemas[0] == schemas[1]
+    for field in schemas[0]:
+        assert not pyarrow.types.is_null(field.type)
 
 
 def test_parquet_has_columns_that_are_kept(output_of):
-    row = annotated("a", TEXT, {"year": 1999, "label": [[0, 3, "PER"]], "title": "x"}, ner=[])
-    table = pandas.read_parquet(
-        output_of(".parquet", [row], [annotated("b", "", {"year": None, "label": {}}, ner=[])])
-    )
-    assert [*table.columns] == ["document", "year", "label", "title", "ner"]
+    first = annotated("a", TEXT, {"year": 1999, "label": [[0, 3, "PER"]], "title": "x"}, ner=[])
+    second = annotated("b", "", {"year": None, "label": {}}, ner=[])
+    table = pandas.read_parquet(output_of(".parquet", [first], [second]))
+    assert list(table.columns) == ["document", "year", "label", "title", "ner"]
     assert table["label"].tolist() == ['[[0, 3, "PER"]]', "{}"]
     assert table["year"].dropna().tolist() == [1999]
 
@@ -396,10 +376,8 @@ def test_parquet_has_columns_that_are_kept(output_of):
 def test_parquet_has_the_stars_and_any_json(output_of):
     parquet = pytest.importorskip("pyarrow.parquet")
     result = {"stars": 2, "probabilities": {1: 0.25, 2: 0.75}}
-    table = parquet.read_table(
-        output_of(".parquet", [annotated("a", "Good.", sst=result, json=[1, "a"])])
-    )
-    (row,) = table.to_pylist()
+    path = output_of(".parquet", [annotated("a", "Good.", sst=result, json=[1, "a"])])
+    (row,) = parquet.read_table(path).to_pylist()
     assert row["sst"] == {"stars": 2, "probabilities": {"1": 0.25, "2": 0.75}}
     assert json.loads(row["json"]) == [1, "a"]
 
@@ -408,21 +386,18 @@ def test_label_studio_gets_predictions_that_our_reader_gets_back(output_of, tmp_
     from elmo_tasks.data import NerReader
 
     names = [
-        place(TEXT, "Ann", "person", probability=0.5),
-        place(TEXT, "Bob Lee", "person", probability=0.25),
+        span(TEXT, "Ann", label="person", probability=0.5),
+        span(TEXT, "Bob Lee", label="person", probability=0.25),
     ]
     first = annotated("a", TEXT, {"lang": "en"}, ner=names, srl=ROLES, coref=CHAINS)
-    tasks = json.loads(
-        output_of(
-            ".labelstudio.json", [first], [annotated("b", "", ner=[], srl=[], coref=NO_CHAINS)]
-        ).read_text()
-    )
+    second = annotated("b", "", ner=[], srl=[], coref=NO_CHAINS)
+    tasks = json.loads(output_of(".labelstudio.json", [first], [second]).read_text())
     assert [task["data"] for task in tasks] == [
         {"document": "a", "lang": "en", "text": TEXT},
         {"document": "b", "text": ""},
     ]
     ner, srl, coref = tasks[0]["predictions"]
-    assert (ner["model_version"], ner["score"]) == ("ner", 0.25)
+    assert ner["model_version"] == "ner" and ner["score"] == 0.25
     assert ner["result"][1] == {
         "id": "ner-1",
         "from_name": "label",
@@ -431,19 +406,19 @@ def test_label_studio_gets_predictions_that_our_reader_gets_back(output_of, tmp_
         "score": 0.25,
         "value": {"start": 8, "end": 15, "text": "Bob Lee", "labels": ["person"]},
     }
-    relations = [
-        [
-            (each["from_id"], each["to_id"], each["labels"])
-            for each in of_model["result"]
-            if each["type"] == "relation"
-        ]
-        for of_model in (srl, coref)
+    relations = []
+    for region in srl["result"] + coref["result"]:
+        if region["type"] == "relation":
+            relations.append((region["from_id"], region["to_id"], region["labels"]))
+    assert relations == [
+        ("srl-0", "srl-1", ["ARG0"]),
+        ("coref-0", "coref-1", ["coreference"]),
     ]
-    assert relations == [[("srl-0", "srl-1", ["ARG0"])], [("coref-0", "coref-1", ["coreference"])]]
     # What a person has accepted without a change.
+    accepted = {"data": tasks[0]["data"], "annotations": [{"result": ner["result"]}]}
     path = tmp_path / "export.json"
-    path.write_text(
-        json.dumps([{"data": tasks[0]["data"], "annotations": [{"result": ner["result"]}]}])
-    )
-    tags = [tag for instance in NerReader().read(str(path)) for tag in instance["tags"].labels]
+    path.write_text(json.dumps([accepted]))
+    tags = []
+    for instance in NerReader().read(str(path)):
+        tags += instance["tags"].labels
     assert tags == ["U-person", "O", "B-person", "L-person", "O", "O", "O", "O"]

@@ -34,43 +34,43 @@ def words(item: Doc | Span) -> list[Token]:
     return [token for token in item if not token.is_space]
 
 
+def vectors_of(tokens: list[Token]) -> np.ndarray:
+    return np.stack([token._.elmo for token in tokens])
+
+
 class TestVectors:
     def test_tokens_have_the_vectors_of_their_sentences(self, elmo):
         doc = pipeline(TINY)(TEXT)
-        assert [token.text for token in words(doc)] == [
-            word for sentence in SENTENCES for word in sentence
-        ]
-        for token, expected in zip(words(doc), np.concatenate(elmo.embed(SENTENCES)), strict=True):
-            assert token._.elmo.shape == (elmo.dim,)
-            np.testing.assert_allclose(token._.elmo, expected, rtol=0, atol=1e-6)
+        assert [token.text for token in words(doc)] == SENTENCES[0] + SENTENCES[1]
+        expected = np.concatenate(elmo.embed(SENTENCES))
+        np.testing.assert_allclose(vectors_of(words(doc)), expected, rtol=0, atol=1e-6)
         spaces = [token for token in doc if token.is_space]
         assert len(spaces) == 3
-        assert not any(token._.elmo.any() for token in spaces)
+        assert not vectors_of(spaces).any()
 
     def test_without_sentences_a_document_is_one_sequence(self, elmo):
         doc = pipeline(TINY, sentencizer=False)(TEXT)
         (expected,) = elmo.embed([SENTENCES[0] + SENTENCES[1]])
-        np.testing.assert_allclose(
-            [token._.elmo for token in words(doc)], expected, rtol=0, atol=1e-6
-        )
+        np.testing.assert_allclose(vectors_of(words(doc)), expected, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("pool", ["mean", "max", "first-last"])
     def test_spans_and_documents_have_the_pool_of_their_words(self, pool):
         doc = pipeline(TINY, pool=pool)(TEXT)
-        for what in (doc, doc[:], doc[0:3], doc[4:9], doc[3:4], *list(doc.sents)[:2]):
-            vectors = np.stack([token._.elmo for token in words(what)])
+        sentences = list(doc.sents)
+        for item in (doc, doc[:], doc[0:3], doc[4:9], doc[3:4], sentences[0], sentences[1]):
+            vectors = vectors_of(words(item))
             half = vectors.shape[1] // 2
             expected = {
                 "mean": vectors.mean(0),
                 "max": vectors.max(0),
                 "first-last": np.concatenate([vectors[-1, :half], vectors[0, half:]]),
-            }[pool]
-            np.testing.assert_allclose(what._.elmo, expected, rtol=0, atol=1e-6)
+            }
+            np.testing.assert_allclose(item._.elmo, expected[pool], rtol=0, atol=1e-6)
 
     def test_without_pool_they_have_all_their_tokens(self):
         doc = pipeline(TINY, pool=None)(TEXT)
-        for what in (doc, doc[2:6]):
-            assert np.array_equal(what._.elmo, np.stack([token._.elmo for token in what]))
+        for item in (doc, doc[2:6]):
+            assert np.array_equal(item._.elmo, vectors_of(list(item)))
 
     def test_the_settings_match_elmo(self, elmo):
         for config in (
@@ -95,27 +95,27 @@ class TestPipe:
     def test_a_stream_gives_the_vectors_of_single_documents(self):
         nlp = pipeline(TINY, batch_tokens=12)
         texts = [TEXT, "", "Yes.", "  ", "One. Two. Three, four.", TEXT] * 3
-        found = list(
-            nlp.pipe(
-                [(text, index) for index, text in enumerate(texts)], as_tuples=True, batch_size=2
-            )
-        )
-        assert [context for _, context in found] == list(range(len(texts)))
-        for (doc, _), text in zip(found, texts, strict=True):
-            assert doc.text == text
-            np.testing.assert_allclose(doc._.elmo, nlp(text)._.elmo, rtol=0, atol=1e-6)
+        numbered = zip(texts, range(len(texts)), strict=True)
+        stream = list(nlp.pipe(numbered, as_tuples=True, batch_size=2))
+        assert [number for _, number in stream] == list(range(len(texts)))
+        for doc, number in stream:
+            expected = nlp(texts[number])
+            assert doc.text == expected.text
+            np.testing.assert_allclose(doc._.elmo, expected._.elmo, rtol=0, atol=1e-6)
 
     def test_the_error_handler_gets_only_the_bad_document(self):
-        nlp, bad = pipeline(TINY), []
-        nlp.set_error_handler(
-            lambda name, component, docs, error: bad.append((name, [doc.text for doc in docs]))
-        )
-        found = list(nlp.pipe(["Ann sang.", Doc(nlp.vocab, words=["Ann", "<S>"]), "Bob sang."]))
-        assert [(doc.text, doc._.elmo.any()) for doc in found] == [
-            ("Ann sang.", True),
-            ("Bob sang.", True),
-        ]
-        assert bad == [("elmo", ["Ann <S> "])]
+        failures = []
+
+        def note(name, component, docs, error):
+            failures.append((name, [doc.text for doc in docs]))
+
+        nlp = pipeline(TINY)
+        nlp.set_error_handler(note)
+        bad = Doc(nlp.vocab, words=["Ann", "<S>"])
+        docs = list(nlp.pipe(["Ann sang.", bad, "Bob sang."]))
+        assert [doc.text for doc in docs] == ["Ann sang.", "Bob sang."]
+        assert docs[0]._.elmo.any() and docs[1]._.elmo.any()
+        assert failures == [("elmo", ["Ann <S> "])]
 
 
 class TestWhereTheVectorsAre:
@@ -123,19 +123,19 @@ class TestWhereTheVectorsAre:
         nlp = pipeline(TINY, layers="all")
         doc = nlp(TEXT)
         data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-        (again,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
-        for ours, theirs in ((again, doc), (again[2], doc[2]), (again[1:4], doc[1:4])):
-            assert np.array_equal(ours._.elmo, theirs._.elmo)
-        (without,) = DocBin(docs=[doc]).get_docs(nlp.vocab)
-        for lacking in (
-            nlp.make_doc(TEXT),
-            doc[:].as_doc(),
-            Doc.from_docs([doc, doc]),
-            without,
-            without[0],
-        ):
+        (read,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
+        assert np.array_equal(read._.elmo, doc._.elmo)
+        assert np.array_equal(read[2]._.elmo, doc[2]._.elmo)
+        assert np.array_equal(read[1:4]._.elmo, doc[1:4]._.elmo)
+
+    def test_a_document_without_vectors_says_how_to_get_them(self):
+        nlp = pipeline(TINY, layers="all")
+        doc = nlp(TEXT)
+        (read,) = DocBin(docs=[doc]).get_docs(nlp.vocab)
+        joined = Doc.from_docs([doc, doc])
+        for item in (nlp.make_doc(TEXT), doc[:].as_doc(), joined, read, read[0]):
             with pytest.raises(ValueError, match="run a pipeline with 'elmo'"):
-                lacking._.elmo  # noqa: B018
+                item._.elmo  # noqa: B018
 
     @pytest.mark.weekly
     def test_a_new_process_can_read_the_file(self, tmp_path):
@@ -145,9 +145,8 @@ class TestWhereTheVectorsAre:
             "print(*(doc._.elmo.shape for doc in DocBin().from_disk(sys.argv[1]).get_docs(vocab)))"
         )
         command = [sys.executable, "-c", code, tmp_path / "docs.spacy"]
-        assert (
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout == "(16,)\n"
-        )
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert run.stdout == "(16,)\n"
 
     def test_a_second_component_gives_a_warning(self):
         with pytest.warns(UserWarning, match="last"):
@@ -157,26 +156,26 @@ class TestWhereTheVectorsAre:
 class TestSimilarity:
     def test_it_is_the_cosine(self):
         doc = pipeline(TINY, similarity=True)(TEXT)
-        other = pipeline(TINY, similarity=True)("It snows.")
-        for ours, theirs in (
-            (doc, other),
+        other_doc = pipeline(TINY, similarity=True)("It snows.")
+        for item, other in (
+            (doc, other_doc),
             (doc[0], doc[2]),
-            (doc[0:3], other),
-            (doc[0], other[0:2]),
+            (doc[0:3], other_doc),
+            (doc[0], other_doc[0:2]),
             (doc, doc),
         ):
-            one, two = ours._.elmo, theirs._.elmo
-            cosine = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
-            assert ours.similarity(theirs) == pytest.approx(cosine, abs=1e-6)
+            norms = np.linalg.norm(item._.elmo) * np.linalg.norm(other._.elmo)
+            cosine = item._.elmo @ other._.elmo / norms
+            assert item.similarity(other) == pytest.approx(cosine, abs=1e-6)
         assert doc[1].is_space
         assert doc[1].similarity(doc[0]) == 0.0
 
     def test_vectors_are_elmo_vectors_only_with_similarity(self):
         doc = pipeline(TINY, similarity=True)(TEXT)
-        for what in (doc, doc[0], doc[0:3]):
-            assert what.has_vector
-            assert np.array_equal(what.vector, what._.elmo)
-            assert what.vector_norm == pytest.approx(np.linalg.norm(what._.elmo), rel=1e-6)
+        for item in (doc, doc[0], doc[0:3]):
+            assert item.has_vector
+            assert np.array_equal(item.vector, item._.elmo)
+            assert item.vector_norm == pytest.approx(np.linalg.norm(item._.elmo), rel=1e-6)
         doc = pipeline(TINY)(TEXT)
         assert not doc.user_hooks
         assert not doc.has_vector
@@ -187,20 +186,18 @@ class TestFiles:
         model = tmp_path / "model"
         shutil.copytree(TINY_BILM, model)
         nlp = pipeline(str(model), layers="top", pool="max")
-        expected, content = nlp(TEXT)._.elmo, nlp.to_bytes()
+        expected = nlp(TEXT)._.elmo
+        content = nlp.to_bytes()
         nlp.to_disk(tmp_path / "pipeline")
         shutil.rmtree(model)
-        for again in (
-            spacy.load(tmp_path / "pipeline"),
-            pipeline(str(model), layers="top", pool="max").from_bytes(content),
-        ):
-            assert np.array_equal(again(TEXT)._.elmo, expected)
-        without = pipeline(TINY, save_weights=False).to_bytes()
-        assert len(without) < len(content) - 10_000
-        assert (
-            pipeline(TINY, save_weights=False).from_bytes(content)(TEXT)._.elmo.shape
-            == expected.shape
-        )
+        from_disk = spacy.load(tmp_path / "pipeline")
+        assert np.array_equal(from_disk(TEXT)._.elmo, expected)
+        from_bytes = pipeline(str(model), layers="top", pool="max").from_bytes(content)
+        assert np.array_equal(from_bytes(TEXT)._.elmo, expected)
+        nlp_without_weights = pipeline(TINY, save_weights=False)
+        assert len(nlp_without_weights.to_bytes()) < len(content) - 10_000
+        nlp_without_weights.from_bytes(content)
+        assert nlp_without_weights(TEXT)._.elmo.shape == expected.shape
 
     @pytest.mark.parametrize("content", [[b"a"], {"options.json": 1}, 1])
     def test_bytes_of_something_else_are_an_error_of_the_component(self, content):

@@ -28,9 +28,8 @@ HASH = {
 
 
 def layer(**options):
-    return registry.resolve(
-        {"model": {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(TINY_BILM), **options}}
-    )["model"]
+    config = {"@architectures": "elmo_tasks.Elmo.v1", "bilm": str(TINY_BILM), **options}
+    return registry.resolve({"model": config})["model"]
 
 
 def trained(bilm, n_steps=80, save_weights=True):
@@ -68,21 +67,17 @@ def trained(bilm, n_steps=80, save_weights=True):
     return nlp
 
 
-def answers(doc):
-    return [(token.tag_, token.ent_type_) for token in doc], {
-        name: round(doc.cats[name], 4) for name in doc.cats
-    }
+def annotations(doc):
+    tags = [(token.tag_, token.ent_type_) for token in doc]
+    cats = {name: round(score, 4) for name, score in doc.cats.items()}
+    return tags, cats
 
 
 @pytest.fixture(scope="module")
 def docs():
     nlp = spacy.blank("en")
-    return [
-        nlp("A short cafe\u0301 ."),
-        nlp("Another  one , with white space\n"),
-        nlp("x"),
-        nlp(""),
-    ]
+    texts = ["A short cafe\u0301 .", "Another  one , with white space\n", "x", ""]
+    return [nlp(text) for text in texts]
 
 
 @pytest.fixture(scope="module")
@@ -103,15 +98,15 @@ class TestElmoTok2vec:
             model.initialize(X=docs)
             for doc, vectors in zip(docs, model.predict(docs), strict=True):
                 assert vectors.shape == (len(doc), elmo.dim)
-                (expected,) = elmo.embed(
-                    [[in_nfc(token.text) for token in doc if not token.is_space]], layers=layers
-                )
                 is_word = np.array([not token.is_space for token in doc], dtype=bool)
+                words = [in_nfc(token.text) for token in doc if not token.is_space]
+                (expected,) = elmo.embed([words], layers=layers)
                 np.testing.assert_allclose(vectors[is_word], expected, rtol=0, atol=1e-6)
                 assert not vectors[~is_word].any()
 
     def test_the_gradients_of_the_mix_are_those_of_layer_mix(self, docs):
-        model, generator = layer(), np.random.default_rng(0)
+        generator = np.random.default_rng(0)
+        model = layer()
         model.initialize(X=docs)
         mix = LayerMix(3)
         with torch.no_grad():
@@ -122,32 +117,33 @@ class TestElmoTok2vec:
         mixed, backprop = model.begin_update(docs)
         gradients = [generator.normal(size=vectors.shape).astype("f") for vectors in mixed]
         assert backprop(gradients) == []
-        for vectors, gradient, layers in zip(
-            mixed, gradients, model.shims[0].layers_of(docs, False), strict=True
-        ):
-            expected = mix(
-                torch.from_numpy(layers).unsqueeze(1), torch.ones(1, len(vectors), dtype=torch.bool)
-            )[0]
+        layers_of_docs = model.shims[0].layers_of(docs, False)
+        for vectors, gradient, array in zip(mixed, gradients, layers_of_docs, strict=True):
+            # Shape: (n_layers, 1, n_tokens, dim)
+            layers = torch.from_numpy(array).unsqueeze(1)
+            mask = torch.ones(1, len(vectors), dtype=torch.bool)
+            (expected,) = mix(layers, mask)
             np.testing.assert_allclose(vectors, expected.detach(), atol=1e-5)
             (expected * torch.from_numpy(gradient)).sum().backward()
-        np.testing.assert_allclose(
-            model.get_grad("layer_weights"), mix.layer_weights.grad, rtol=1e-4, atol=1e-5
-        )
+        d_weights = model.get_grad("layer_weights")
+        np.testing.assert_allclose(d_weights, mix.layer_weights.grad, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(model.get_grad("gamma"), mix.gamma.grad[None], rtol=1e-4)
 
     @pytest.mark.parametrize("cache_gb", [0, 1])
     def test_training_computes_a_sentence_once_if_it_may_keep_it(self, docs, cache_gb):
-        model, computed = layer(cache_gb=cache_gb), []
+        model = layer(cache_gb=cache_gb)
         model.initialize(X=docs)
+        computed = []
         bilm = model.shims[0].elmo.bilm
         bilm.register_forward_pre_hook(lambda module, inputs: computed.extend(inputs[0]))
-        first, _ = model.begin_update(docs)
-        again, _ = model.begin_update(docs)
-        assert all(map(np.array_equal, first, again))
+        vectors, _ = model.begin_update(docs)
+        vectors_again, _ = model.begin_update(docs)
+        assert all(map(np.array_equal, vectors, vectors_again))
         assert len(computed) == (4 if cache_gb else 8)
 
     def test_a_long_text_without_sentences_gives_a_warning(self):
-        model, doc = layer(), Doc(spacy.blank("en").vocab, words=["word"] * 201)
+        model = layer()
+        doc = Doc(spacy.blank("en").vocab, words=["word"] * 201)
         model.initialize(X=[doc])
         with pytest.warns(UserWarning, match="sentence boundaries"):
             model.begin_update([doc])
@@ -163,9 +159,10 @@ class TestPipelines:
         nlp.to_disk(tmp_path / "saved")
         shutil.move(tmp_path / "saved", tmp_path / "moved")
         loaded = spacy.load(tmp_path / "moved")
-        assert answers(loaded(TEXT)) == answers(nlp(TEXT))
+        expected = annotations(nlp(TEXT))
+        assert annotations(loaded(TEXT)) == expected
         loaded.replace_listeners("tok2vec", "ner", ["model.tok2vec"])
-        assert answers(loaded(TEXT)) == answers(nlp(TEXT))
+        assert annotations(loaded(TEXT)) == expected
         source = spacy.blank("en")
         source.add_pipe("tok2vec", source=loaded)
         source.add_pipe("tagger", source=loaded)
@@ -177,24 +174,21 @@ class TestPipelines:
         # spaCy cannot pickle a pipeline with listeners that it has just trained.
         nlp.to_disk(tmp_path)
         nlp = spacy.load(tmp_path)
+        texts = [TEXT, "Paris lives ."] * 4
         before = multiprocessing.get_start_method()
         multiprocessing.set_start_method(method, force=True)
         try:
-            found = [
-                answers(doc)
-                for doc in nlp.pipe([TEXT, "Paris lives ."] * 4, n_process=2, batch_size=2)
-            ]
+            docs = list(nlp.pipe(texts, n_process=2, batch_size=2))
         finally:
             multiprocessing.set_start_method(before, force=True)
-        assert found == [answers(nlp(text)) for text in [TEXT, "Paris lives ."] * 4]
+        assert [annotations(doc) for doc in docs] == [annotations(nlp(text)) for text in texts]
 
     def test_only_the_name_is_saved_if_it_should(self, nlp, tmp_path):
         named = trained(TINY_BILM, n_steps=2, save_weights=False)
-        for pipeline, folder in ((nlp, "with"), (named, "without")):
-            pipeline.to_disk(tmp_path / folder)
-        sizes = [
-            (tmp_path / folder / "tok2vec" / "model").stat().st_size
-            for folder in ("with", "without")
-        ]
-        assert sizes[0] > 2 * sizes[1]
-        assert answers(spacy.load(tmp_path / "without")(TEXT)) == answers(named(TEXT))
+        nlp.to_disk(tmp_path / "with")
+        named.to_disk(tmp_path / "without")
+        n_bytes = (tmp_path / "with" / "tok2vec" / "model").stat().st_size
+        n_bytes_without = (tmp_path / "without" / "tok2vec" / "model").stat().st_size
+        assert n_bytes > 2 * n_bytes_without
+        loaded = spacy.load(tmp_path / "without")
+        assert annotations(loaded(TEXT)) == annotations(named(TEXT))

@@ -91,20 +91,20 @@ def test_every_tab_shows_texts_as_texts(page, archives):
         if title == "Sentiment":
             stars = tasks[title](TEXT)["probabilities"]
             expected = [f"{share:.2f}" for share in stars.values()]
-        for part in expected:
-            sync_api.expect(panel).to_contain_text(part)
+        for text in expected:
+            sync_api.expect(panel).to_contain_text(text)
         assert "<script>" not in panel.inner_html()
         assert page.evaluate("window.ran") is None
 
 
-def test_words_in_context_are_compared(page, words):
+def test_words_in_context_are_compared(page, comparer):
     text = f"{SCRIPT} They play .\nA play <b>opens</b> ."
     panel = tab(page, "Words in context")
     panel.get_by_label("Sentences, one per line", exact=True).fill(text)
     panel.get_by_label("Word, which is in each sentence", exact=True).fill("play")
     panel.get_by_label("layer 1", exact=True).check()
     press(panel, "Compare")
-    _, neighbors, _ = words.compare(text, "play", "layer 1")
+    neighbors = comparer.compare(text, "play", "layer 1").neighbors
     for cell in neighbors["occurrence 2"][:3]:
         sync_api.expect(panel).to_contain_text(cell)
     assert page.evaluate("window.ran") is None
@@ -124,16 +124,16 @@ def test_an_error_is_shown_as_a_sentence(page):
 
 def test_labels_do_not_overlap(browser):
     labels = ["ARG1", "ARGM-MOD", "V", "ARGM-PRP"]
-    roles = [
-        {"text": word, "start": 3 * number, "end": 3 * number + 2, "label": label}
-        for number, (word, label) in enumerate(zip(["It", "is", "as", "we"], labels, strict=True))
-    ]
+    roles = []
+    for word, start, label in zip(["It", "is", "as", "we"], [0, 3, 6, 9], labels, strict=True):
+        roles.append({"text": word, "start": start, "end": start + 2, "label": label})
     predicate = {"verb": "as", "start": 6, "end": 8, "roles": roles}
     html = picture(Roles(), "It is as we", [predicate], "en")
     page = browser.new_page()
     page.set_content(html)
     boxes = page.evaluate(LABELS)
     page.close()
-    assert [text for text, *_ in boxes] == labels and len({top for *_, top in boxes}) == 1
+    assert [text for text, _, _, _ in boxes] == labels
+    assert len({top for _, _, _, top in boxes}) == 1
     for (_, _, right, _), (_, left, _, _) in pairwise(boxes):
         assert right <= left

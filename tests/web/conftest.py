@@ -12,19 +12,19 @@ from elmo_tasks.vectors.elmo import Elmo
 
 if TYPE_CHECKING:
     from elmo_tasks.web.tasks import TaskArchive
-    from elmo_tasks.web.words import Words
+    from elmo_tasks.web.word_comparer import WordComparer
 
 TEXT = "They play football .\nThe play opens ."
 
 
 @pytest.fixture(scope="package")
-def words(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> "Words":
-    from elmo_tasks.web.words import Words, shipped_index
+def comparer(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> "WordComparer":
+    from elmo_tasks.web.word_comparer import WordComparer, shipped_index
 
     folder = tmp_path_factory.mktemp("words")
     (folder / "vectors.txt").write_text("play 1 0\ngame 1 1\nfilm 0 1\n")
     index = shipped_index(elmo, folder / "index")
-    return Words(elmo, str.split, index, StaticVectors(folder / "vectors.txt"))
+    return WordComparer(elmo, str.split, index, StaticVectors(folder / "vectors.txt"))
 
 
 @pytest.fixture(scope="package")
@@ -37,10 +37,10 @@ def archives(archive: Callable[..., Path]) -> "list[TaskArchive]":
 
 
 @pytest.fixture(scope="package")
-def url(words: "Words", archives: "list[TaskArchive]") -> Iterator[str]:
+def url(comparer: "WordComparer", archives: "list[TaskArchive]") -> Iterator[str]:
     from elmo_tasks.web.page import make_page, serve
 
-    page = make_page(words, [[TEXT, "play"]], archives)
+    page = make_page(comparer, [[TEXT, "play"]], archives)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

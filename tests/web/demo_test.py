@@ -24,60 +24,57 @@ def call(url: str) -> Callable[..., Any]:
     """Calls a function over HTTP and returns its results or its error message."""
 
     def run(name: str, *values: str) -> Any:
-        address, body = f"{url}gradio_api/call/{name}", json.dumps({"data": values}).encode()
-        event = json.load(open_url(Request(address, body, {"Content-Type": "application/json"})))[
-            "event_id"
-        ]
-        kind, data = open_url(f"{address}/{event}").read().decode().split("\n")[:2]
-        answer = json.loads(data.removeprefix("data: "))
-        return answer if kind == "event: complete" else answer["error"]
+        address = f"{url}gradio_api/call/{name}"
+        body = json.dumps({"data": values}).encode()
+        request = Request(address, body, {"Content-Type": "application/json"})
+        event_id = json.load(open_url(request))["event_id"]
+        lines = open_url(f"{address}/{event_id}").read().decode().splitlines()
+        answer = json.loads(lines[1].removeprefix("data: "))
+        if lines[0] == "event: complete":
+            return answer
+        return answer["error"]
 
     return run
 
 
-class TestWords:
-    def test_cosines_compare_the_vectors_of_each_layer(self, words, elmo):
-        table, _, _ = words.compare(f"{TEXT}\nplay and Play", "play", "layer 2")
-        arrays = elmo.embed(
-            [line.split() for line in f"{TEXT}\nplay and Play".splitlines()], layers="all"
-        )
-        places = [(arrays[0], 1), (arrays[1], 1), (arrays[2], 0), (arrays[2], 2)]
-        for layer in range(3):
-            vectors = np.stack(
-                [
-                    array[layer, place] / np.linalg.norm(array[layer, place])
-                    for array, place in places
-                ]
-            )
-            expected = (vectors @ vectors.T)[np.triu_indices(4, 1)]
+class TestWordComparer:
+    def test_cosines_compare_the_vectors_of_each_layer(self, comparer, elmo):
+        text = f"{TEXT}\nplay and Play"
+        table = comparer.compare(text, "play", "layer 2").cosines
+        arrays = elmo.embed([line.split() for line in text.splitlines()], layers="all")
+        # Shape: (n_layers, n_occurrences, dim)
+        vectors = np.stack([arrays[0][:, 1], arrays[1][:, 1], arrays[2][:, 0], arrays[2][:, 2]], 1)
+        vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+        for layer, of_layer in enumerate(vectors):
+            expected = (of_layer @ of_layer.T)[np.triu_indices(4, 1)]
             assert list(table[f"layer {layer}"]) == pytest.approx(expected, abs=1e-3)
         assert list(table["occurrences"])[:4] == ["1 and 2", "1 and 3", "1 and 4", "2 and 3"]
 
-    def test_neighbours_contain_the_static_ones(self, words):
-        _, neighbors, _ = words.compare(TEXT, "play", "layer 0")
+    def test_neighbours_contain_the_static_ones(self, comparer):
+        neighbors = comparer.compare(TEXT, "play", "layer 0").neighbors
         assert list(neighbors["static vector"][:3]) == ["game", "film", ""]
         # In the context-insensitive layer, all occurrences have the same vector.
-        assert all(
-            cell.startswith("1.00 ") and "[play]" in cell for cell in neighbors["occurrence 1"]
-        )
+        for cell in neighbors["occurrence 1"]:
+            assert cell.startswith("1.00 ") and "[play]" in cell
 
-    def test_the_map_is_by_principal_components(self, words):
-        _, _, places = words.compare(TEXT, "play", "layer 2")
-        assert list(places["of"][:2]) == ["occurrence 1", "occurrence 2"]
-        assert set(places["of"][2:]) == {"index"} and len(places) > 20
-        x, y = places["x"].to_numpy(), places["y"].to_numpy()
+    def test_the_map_is_by_principal_components(self, comparer):
+        points = comparer.compare(TEXT, "play", "layer 2").points
+        assert list(points["of"][:2]) == ["occurrence 1", "occurrence 2"]
+        assert set(points["of"][2:]) == {"index"} and len(points) > 20
+        x = points["x"].to_numpy()
+        y = points["y"].to_numpy()
         assert x.var() >= y.var() > 0
         assert [x.mean(), y.mean(), (x * y).mean()] == pytest.approx([0, 0, 0], abs=1e-5)
 
 
 class TestPage:
-    def test_a_function_answers_what_the_page_shows(self, call, words):
-        found = call("words", TEXT, "play", "layer 1")
-        for answer, table in zip(found[:2], words.compare(TEXT, "play", "layer 1"), strict=False):
-            assert (answer["headers"], answer["data"]) == (
-                list(table.columns),
-                table.to_numpy().tolist(),
-            )
+    def test_a_function_answers_what_the_page_shows(self, call, comparer):
+        answers = call("words", TEXT, "play", "layer 1")
+        comparison = comparer.compare(TEXT, "play", "layer 1")
+        tables = [comparison.cosines, comparison.neighbors]
+        for answer, table in zip(answers[:2], tables, strict=True):
+            assert answer["headers"] == list(table.columns)
+            assert answer["data"] == table.to_numpy().tolist()
 
     def test_models_of_one_task_are_side_by_side(self, call, archives):
         text = "Angela <b>Merkel</b> met Tim Cook ."
@@ -86,11 +83,10 @@ class TestPage:
     def test_each_task_shows_its_plain_result(self, call, archives):
         for archive in archives[2:]:
             texts = archive.predictor.examples[0]
-            result, found = archive.trained(*texts), call(archive.trained.task, *texts)
-            assert found == [
-                archive.trained.render(*texts),
-                *(result[key] for key in archive.trained.result_type.texts),
-            ]
+            result = archive.trained(*texts)
+            expected = [archive.trained.render(*texts)]
+            expected += [result[key] for key in archive.trained.result_type.texts]
+            assert call(archive.trained.task, *texts) == expected
 
     @pytest.mark.parametrize(
         ("name", "values", "named"),
@@ -108,10 +104,10 @@ class TestPage:
     def test_eight_users_get_their_own_answers(self, call):
         texts = [f"They play {number} games ." for number in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(lambda text: call("ner", text)[0], texts))
-        # Without tags: the words, and labels and probabilities.
-        words = [re.sub(r"<[^>]*>", " ", html).split() for html in found]
-        assert all(number in text for number, text in zip("01234567", words, strict=True))
+            answers = list(pool.map(lambda text: call("ner", text), texts))
+        for number, outputs in enumerate(answers):
+            # Without tags: the words, and labels and probabilities.
+            assert str(number) in re.sub(r"<[^>]*>", " ", outputs[0]).split()
 
     def test_foreign_hosts_and_external_resources_are_refused(self, url):
         answer = open_url(url)
@@ -129,7 +125,6 @@ class TestTasks:
         assert [len(rows) for rows in tables] == [6, 3] and "<th>&lt;</th>" in page
         for rows in tables:
             for row in rows[1:]:
+                weights = [float(cell) for cell in re.findall(r">([0-9.]+)</td>", row)]
                 # Each word distributes its attention over the words of the other sentence.
-                assert sum(map(float, re.findall(r">([0-9.]+)</td>", row))) == pytest.approx(
-                    1, abs=0.02
-                )
+                assert sum(weights) == pytest.approx(1, abs=0.02)
