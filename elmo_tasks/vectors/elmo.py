@@ -17,7 +17,7 @@ from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerStore, shared_bilm
 from elmo_tasks.files.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
-from elmo_tasks.text.sentences import Document, sentences_of_text
+from elmo_tasks.text.sentences import TextOrSentences, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
 from elmo_tasks.vectors.batching import chunks, compute_by_length, embed_groups, in_order, one_ahead
 from elmo_tasks.vectors.devices import Device, device_of
@@ -266,7 +266,7 @@ class Elmo:
 
     def embed_documents(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[TextOrSentences],
         *,
         whole: bool = False,
         **options: Unpack[VectorOptions],
@@ -276,7 +276,7 @@ class Elmo:
 
     def embed_documents_iter(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[TextOrSentences],
         *,
         whole: bool = False,
         **options: Unpack[VectorOptions],
