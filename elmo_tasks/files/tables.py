@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.extras import needs
-from elmo_tasks.files.json_files import json_lines, read_json
+from elmo_tasks.files.json_files import first_json_line, json_lines, read_json
 from elmo_tasks.files.lines import located, numbered_lines
 
 __all__ = ["REPEATED", "TABLES", "Row", "TableOptions", "plain_json", "write_csv", "write_xlsx"]
@@ -97,12 +97,7 @@ def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
     The objects or strings of a list, which is read as a whole; an object; or JSON lines in a file
     named `.json`.
     """
-    start = next((line for _, line in numbered_lines(path) if line.strip()), "")
-    try:
-        has_lines = isinstance(json.loads(start), dict)
-    except (ValueError, RecursionError):
-        has_lines = False
-    if has_lines:
+    if isinstance(first_json_line(path), dict):
         yield from _rows_of_json_lines(path)
         return
     content = read_json(path, _decode)
