@@ -15,9 +15,7 @@ from elmo_tasks.vectors.layers import Layers, Pool
 __all__ = ["ElmoVectorizer"]
 
 
-class ElmoVectorizer(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
     Transforms texts into vectors, one per text, in scikit-learn pipelines. There is nothing to fit.
     The biLM is loaded on first use, and again after unpickling or cloning, which keep only its
