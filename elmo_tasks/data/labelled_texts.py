@@ -3,7 +3,7 @@ Texts with labelled spans, in the formats of labelling tools: Label Studio, docc
 spaCy and brat.
 
 A reader of a format makes an `_Annotation` of each text and annotator. What all formats have in
-common is in `_Export`: which spans are right, and which annotation of a text is used.
+common is in `_ToolExport`: which spans are right, and which annotation of a text is used.
 """
 
 import json
@@ -80,14 +80,14 @@ def labelled_texts(path: str, options: LabelOptions) -> list[LabelledText] | Non
     The texts of a file or a folder, each once, or `None` if it is not in the format of a labelling
     tool. A folder has the files of brat, or exports of several annotators.
     """
-    export = _Export(Path(path), options)
+    export = _ToolExport(Path(path), options)
     annotations = export.annotations()
     if annotations is None:
         return None
     return export.texts(annotations)
 
 
-class _Export:
+class _ToolExport:
     """A file or a folder, and what is counted while it is read."""
 
     def __init__(self, path: Path, options: LabelOptions) -> None:
@@ -220,9 +220,11 @@ def _chosen(annotations: list[_Annotation]) -> _Annotation:
 
 def _overlap_in(spans: list[LabelledSpan]) -> str:
     """The error of sorted spans, the first two that overlap."""
-    overlaps = [(span, after) for span, after in pairwise(spans) if after[1] < span[2]]
-    (label, start, end), (label_after, _, _) = overlaps[0]
-    names = f"{label} ({start} to {end}) and {label_after}"
+    names = ""
+    for (label, start, end), (next_label, next_start, _) in pairwise(spans):
+        if next_start < end:
+            names = f"{label} ({start} to {end}) and {next_label}"
+            break
     return f"expected spans that do not overlap, got {names}"
 
 
@@ -347,7 +349,7 @@ def _mark_of(label: Any) -> _Mark:
 # JSON, told by the keys of each text.
 
 
-def _json(export: _Export, file: Path) -> Iterator[_Annotation]:
+def _json(export: _ToolExport, file: Path) -> Iterator[_Annotation]:
     """Label Studio, doccano and Prodigy, and the pairs of a text and its entities of spaCy."""
     text_column = export.options.text_column
     for place, row in _json_rows(file):
@@ -362,14 +364,14 @@ def _json(export: _Export, file: Path) -> Iterator[_Annotation]:
             if not isinstance(text, str):
                 names = ", ".join(columns)
                 raise ValueError(f"expected a text as {text_column!r} (text_column), got {names}")
-            for result in form(export, row):
+            for annotator in form(export, row):
                 spans = None
-                if result.marks is not None:
-                    spans = export.spans(text, result.marks)
+                if annotator.marks is not None:
+                    spans = export.spans(text, annotator.marks)
                 yield _Annotation(
                     LabelledText(export.place(file, place), text, spans),
-                    is_ground_truth=result.is_ground_truth,
-                    may_be_unfinished=result.may_be_empty and not spans,
+                    is_ground_truth=annotator.is_ground_truth,
+                    may_be_unfinished=annotator.may_be_empty and not spans,
                 )
 
 
@@ -416,7 +418,7 @@ def _is_pair(row: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class _Result:
+class _AnnotatorMarks:
     """The marks of one annotator. `None`: they were not accepted."""
 
     marks: Iterable[_Mark] | None
@@ -425,7 +427,7 @@ class _Result:
     """Whether the tool also exports texts that nobody has looked at."""
 
 
-_Form = Callable[[_Export, dict[str, Any]], Iterable[_Result]]
+_Form = Callable[[_ToolExport, dict[str, Any]], Iterable[_AnnotatorMarks]]
 
 
 def _form_of(row: dict[str, Any]) -> _Form:
@@ -439,28 +441,28 @@ def _form_of(row: dict[str, Any]) -> _Form:
     raise ValueError(f"expected a text of {tools}, got the keys {keys:.200}")
 
 
-def _label_studio(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _label_studio(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     annotations = row["annotations"]
     finished = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     if not finished:
-        yield _Result(None)
+        yield _AnnotatorMarks(None)
     for annotation in finished:
         groups: defaultdict[str, list[Any]] = defaultdict(list)
         for item in annotation["result"]:
             groups[str(item.get("from_name"))].append(item.get("value", {}))
         is_ground_truth = bool(annotation.get("ground_truth"))
-        yield _Result(_label_studio_marks(export, groups), is_ground_truth)
+        yield _AnnotatorMarks(_label_studio_marks(export, groups), is_ground_truth)
 
 
-def _label_studio_min(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _label_studio_min(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     groups: dict[str, list[Any]] = {}
     for name, values in row.items():
         if isinstance(values, list):
             groups[name] = [value for value in values if isinstance(value, dict)]
-    yield _Result(_label_studio_marks(export, groups))
+    yield _AnnotatorMarks(_label_studio_marks(export, groups))
 
 
-def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_Mark]:
+def _label_studio_marks(export: _ToolExport, groups: dict[str, list[Any]]) -> list[_Mark]:
     marks = []
     for name, values in groups.items():
         # Other values are relations, or choices for the whole text.
@@ -480,20 +482,20 @@ def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_
     return marks
 
 
-def _prodigy(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _prodigy(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     if row.get("answer", "accept") == "accept":
-        yield _Result(list(map(_mark_of, row.get("spans") or ())))
+        yield _AnnotatorMarks(list(map(_mark_of, row.get("spans") or ())))
     else:
-        yield _Result(None)
+        yield _AnnotatorMarks(None)
 
 
-def _doccano(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _doccano(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     """Also of earlier releases, and spaCy's pairs."""
     for key in ("entities", "annotations", "label", "labels"):
         if row.get(key):
-            yield _Result(list(map(_mark_of, row[key])), may_be_empty=True)
+            yield _AnnotatorMarks(list(map(_mark_of, row[key])), may_be_empty=True)
             return
-    yield _Result([], may_be_empty=True)
+    yield _AnnotatorMarks([], may_be_empty=True)
 
 
 # By the first of these keys that a text has.
@@ -511,7 +513,7 @@ _FORMS: dict[str, _Form] = {
 # Other formats.
 
 
-def _spacy(export: _Export, file: Path) -> Iterator[_Annotation]:
+def _spacy(export: _ToolExport, file: Path) -> Iterator[_Annotation]:
     import spacy
     from spacy.tokens import DocBin
 
@@ -526,7 +528,7 @@ def _spacy(export: _Export, file: Path) -> Iterator[_Annotation]:
         yield _Annotation(LabelledText(place, doc.text, spans))
 
 
-def _brat(export: _Export, path: Path) -> Iterator[_Annotation]:
+def _brat(export: _ToolExport, path: Path) -> Iterator[_Annotation]:
     folder = path if path.is_dir() else path.parent
     files = sorted(path.rglob("*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
     for file in files:
@@ -541,7 +543,7 @@ def _brat(export: _Export, path: Path) -> Iterator[_Annotation]:
         yield _Annotation(LabelledText(name, text, spans))
 
 
-def _brat_spans(export: _Export, text: str, ann_file: Path) -> Iterator[LabelledSpan]:
+def _brat_spans(export: _ToolExport, text: str, ann_file: Path) -> Iterator[LabelledSpan]:
     for number, line in numbered_lines(ann_file):
         # Other lines are relations, events and notes.
         if line.startswith("T"):
@@ -559,7 +561,7 @@ def _brat_mark(line: str) -> _Mark:
     return _Mark(label, numbers[0], numbers[-1], marked)
 
 
-_READERS: dict[str, Callable[[_Export, Path], Iterable[_Annotation]]] = {
+_READERS: dict[str, Callable[[_ToolExport, Path], Iterable[_Annotation]]] = {
     "json": _json,
     "jsonl": _json,
     "documents of spaCy": _spacy,

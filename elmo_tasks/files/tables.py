@@ -32,9 +32,9 @@ Row = dict[str, Any]
 REPEATED = object()
 """The value of a column with a name that several columns have."""
 
-_Numbered = Iterator[tuple[int, Row]]
+_NumberedRows = Iterator[tuple[int, Row]]
 # The number of the line or row in the file, and the cells.
-_Cells = Iterator[tuple[int, Sequence[Any]]]
+_NumberedCells = Iterator[tuple[int, Sequence[Any]]]
 # Limits of Excel: rows of a sheet below its header, columns, and characters of a cell.
 MAX_ROWS = 2**20 - 1
 _MAX_COLUMNS = 2**14
@@ -92,11 +92,11 @@ _decode = json.JSONDecoder(object_pairs_hook=_json_object).decode
 _rows_of_json_lines = partial(json_lines, decode=_decode)
 
 
-def _json_lines(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _json_lines(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     return _rows_of_json_lines(path)
 
 
-def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     """
     The objects or strings of a list, which is read as a whole; an object; or JSON lines in a file
     named `.json`.
@@ -112,11 +112,11 @@ def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
         yield number, row
 
 
-def _csv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _csv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     return _rows_below_header(path, _csv_cells(path, options), "line", options)
 
 
-def _csv_cells(path: Path, options: TableOptions) -> _Cells:
+def _csv_cells(path: Path, options: TableOptions) -> _NumberedCells:
     # The default is 131,072 characters, but a text may be a book.
     csv.field_size_limit(2**31 - 1)
     lines = numbered_lines(path, keep_ends=True)
@@ -151,7 +151,7 @@ def _n_columns(header: str, delimiter: str) -> int:
     return len(next(csv.reader([header], delimiter=delimiter)))
 
 
-def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     """
     Quotation marks are part of the texts, as in exports of databases: `csv` reads them as those of
     CSV.
@@ -160,12 +160,12 @@ def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
     return _rows_below_header(path, cells, "line", options)
 
 
-def _xlsx_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _xlsx_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     """The rows of one sheet, one at a time. A formula has the value that Excel has saved."""
     return _rows_below_header(path, _xlsx_cells(path, options), "row", options, is_padded=True)
 
 
-def _xlsx_cells(path: Path, options: TableOptions) -> _Cells:
+def _xlsx_cells(path: Path, options: TableOptions) -> _NumberedCells:
     with needs("tables"):
         from openpyxl import load_workbook
         from openpyxl.utils.escape import unescape
@@ -213,8 +213,8 @@ def _warn_of_sheets(path: Path, title: str, ignored_titles: str) -> None:
 
 
 def _rows_below_header(
-    path: Path, numbered: _Cells, unit: str, options: TableOptions, is_padded: bool = False
-) -> _Numbered:
+    path: Path, numbered: _NumberedCells, unit: str, options: TableOptions, is_padded: bool = False
+) -> _NumberedRows:
     """The rows below the names of the columns. Columns without a name are left out."""
     header_row = options.header_row or 0
     numbered = dropwhile(lambda numbered_cells: numbered_cells[0] < header_row, numbered)
@@ -236,7 +236,7 @@ def _rows_below_header(
         yield row_number, row
 
 
-def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     with needs("parquet"):
         from pyarrow.parquet import ParquetFile
 
@@ -251,7 +251,7 @@ def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
                 yield next(numbers), dict(zip(names, cells, strict=True)) | repeated
 
 
-TABLES: dict[str, Callable[[Path, TableOptions], _Numbered]] = {
+TABLES: dict[str, Callable[[Path, TableOptions], _NumberedRows]] = {
     "jsonl": _json_lines,
     "json": _json_rows,
     "csv": _csv_rows,

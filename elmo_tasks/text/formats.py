@@ -29,7 +29,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-_Line = TypeVar("_Line", bound=str | list[str])
+_LineOrWords = TypeVar("_LineOrWords", bound=str | list[str])
 
 # Of a file, `format_of` reads only so many bytes.
 _START = 4096
@@ -285,7 +285,7 @@ def columns_of(line: str) -> list[str]:
     return [column for column in line.replace("\t", " ").split(" ") if column]
 
 
-def warn_if_untokenised(lines: Iterable[_Line], source: object) -> Iterator[_Line]:
+def warn_if_untokenised(lines: Iterable[_LineOrWords], source: object) -> Iterator[_LineOrWords]:
     """
     The same lines, which a command splits at white space, or lists of words. If more than one in
     five of the first thousand lines ends in a word with a full stop, one warning is logged:

@@ -123,7 +123,7 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
         elif match := _BEGIN.fullmatch(line):
             document = _OpenDocument(name=match[1], part=int(match[2] or 0))
         elif document is not None and not line.strip():
-            document.sentences.append([])
+            document.is_between_sentences = True
         elif line.strip():
             columns = columns_of(line)
             if document is None or len(columns) <= _WORD + 1 or not columns[_WORD - 1].isdecimal():
@@ -141,29 +141,37 @@ class _OpenDocument:
 
     name: str
     part: int
-    sentences: list[list[tuple[str, str]]] = field(default_factory=lambda: [[]])
-    """The word and the speaker of each line."""
+    sentences: list[list[str]] = field(default_factory=list)
+    speakers: list[list[str]] = field(default_factory=list)
     cells: list[tuple[int, str]] = field(default_factory=list)
     """The number and the last column of each line."""
+    is_between_sentences: bool = True
 
     def add_word(self, number: int, columns: list[str]) -> None:
+        if self.is_between_sentences:
+            self.sentences.append([])
+            self.speakers.append([])
+            self.is_between_sentences = False
+        self.sentences[-1].append(word_of(columns[_WORD]))
         speaker = "-"
         if len(columns) > _SPEAKER + 1:
             speaker = columns[_SPEAKER]
-        self.sentences[-1].append((word_of(columns[_WORD]), speaker))
+        self.speakers[-1].append(speaker)
         self.cells.append((number, columns[-1]))
 
     def closed(self, path: str, with_clusters: bool) -> CorefDocument:
-        sentences = [rows for rows in self.sentences if rows]
-        for rows in sentences:
+        for words in self.sentences:
             with located(path, self.name):
-                corpus_words(word for word, _ in rows)
+                corpus_words(words)
+        clusters = None
+        if with_clusters:
+            clusters = _clusters(path, self.cells)
         return CorefDocument(
             name=self.name,
             part=self.part,
-            sentences=[[word for word, _ in rows] for rows in sentences],
-            speakers=[[speaker for _, speaker in rows] for rows in sentences],
-            clusters=_clusters(path, self.cells) if with_clusters else None,
+            sentences=self.sentences,
+            speakers=self.speakers,
+            clusters=clusters,
         )
 
 

@@ -25,7 +25,7 @@ __all__ = ["NerReader"]
 
 logger = logging.getLogger(__name__)
 
-_Sentence = tuple[list[str], list[str] | None]
+_TaggedSentence = tuple[list[str], list[str] | None]
 
 _HINT = "convert it first, for example by `cut -f2,3`, or export it as CoNLL 2002"
 _TAG = re.compile(r"O|[BIELSU]-\S+")
@@ -79,13 +79,13 @@ class NerReader(TaskReader):
         self._language = language
         self._label_options = LabelOptions(text_column, from_name, skip_bad_spans)
 
-    def rows(self, path: str) -> Iterator[tuple[int | str, _Sentence]]:
+    def rows(self, path: str) -> Iterator[tuple[int | str, _TaggedSentence]]:
         texts = labelled_texts(path, self._label_options)
         if texts is None:
             return self._columns(path)
         return self._sentences(path, texts)
 
-    def _columns(self, path: str) -> Iterator[tuple[int, _Sentence]]:
+    def _columns(self, path: str) -> Iterator[tuple[int, _TaggedSentence]]:
         lines = lines_in(
             path, "one word per line, with its tag", "columns", "tsv", "CoNLL-2003", hint=_HINT
         )
@@ -117,7 +117,7 @@ class NerReader(TaskReader):
 
     def _sentences(
         self, path: str, texts: list[LabelledText]
-    ) -> Iterator[tuple[int | str, _Sentence]]:
+    ) -> Iterator[tuple[int | str, _TaggedSentence]]:
         n_spans = 0
         cut: list[str] = []
         for labelled in texts:

@@ -28,7 +28,7 @@ _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 _PREDICATE = re.compile(r"\(V[(*]")
 
 # The number of a line, and its columns.
-_Row = tuple[int, list[str]]
+_NumberedColumns = tuple[int, list[str]]
 
 
 @DatasetReader.register("elmo_srl")
@@ -87,7 +87,7 @@ class SrlReader(TaskReader):
         return Instance(fields)
 
 
-def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
+def annotated_sentences(path: str) -> Iterator[tuple[str, list[_NumberedColumns]]]:
     """
     The sentences with columns of predicates in a file, or in the files of a folder: each with the
     file's path.
@@ -122,7 +122,7 @@ def _is_break(line: str) -> bool:
     return not line.strip() or line.startswith("#")
 
 
-def _predicate(rows: list[_Row], column: int) -> list[int]:
+def _predicate(rows: list[_NumberedColumns], column: int) -> list[int]:
     """
     1 at the words of the predicate. AllenNLP also marks the words of `C-V`, which the model has to
     predict.
@@ -136,7 +136,7 @@ def _predicate(rows: list[_Row], column: int) -> list[int]:
     return indicator
 
 
-def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
+def _tags(file: str, rows: list[_NumberedColumns], column: int) -> list[str]:
     """The column of a predicate as tags in the BIO scheme."""
     tags: list[str] = []
     label: str | None = None

@@ -32,7 +32,7 @@ _PARTS = re.compile(r"(.*)\[([\d\s.+:%]*[:%][\d\s.+:%]*)\]")
 _PART = re.compile(r"\s*(?:(\d+(?:\.\d+)?)%)?\s*:\s*(?:(\d+(?:\.\d+)?)%)?\s*")
 
 # The percentages of the rows before a part, and up to its end.
-_Part = tuple[Fraction, Fraction]
+_Percentages = tuple[Fraction, Fraction]
 
 
 class FileReader:
@@ -92,7 +92,7 @@ class FileReader:
                 yield instance
 
 
-def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[_Part]]:
+def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[_Percentages]]:
     """
     A path, and the parts of its rows to read, each from one percentage to another; none for the
     whole file. `export.json[20%:40%]` is a fold of five, `export.json[:20%+40%:]` the others.
@@ -119,7 +119,7 @@ def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[_Part]]:
 
 
 def _rows_of_parts(
-    rows: Iterable[tuple[int | str, Any]], parts: list[_Part]
+    rows: Iterable[tuple[int | str, Any]], parts: list[_Percentages]
 ) -> Iterator[tuple[int | str, Any]]:
     # The sentences of a text, which have one place, are in the same part.
     texts = [list(group) for _, group in groupby(rows, key=itemgetter(0))]
