@@ -95,19 +95,25 @@ class SquadReader(FileReader, AllenNlpSquadReader):
         """
         if answers is not None:
             _check_answers(passage, answers)
-        tokens = self._tokenizer.tokenize(passage) if passage_tokens is None else passage_tokens
+        tokens = passage_tokens
+        if tokens is None:
+            tokens = self._tokenizer.tokenize(passage)
         tokens_in_passage = tokens
         if not is_normalized("NFC", passage):
             # AllenNLP takes the length of a word, which is in NFC, for its length in the passage.
             tokens_in_passage = [
                 Token(passage[token.idx : token.idx_end], token.idx) for token in tokens
             ]
-        answers = answers or ()
+        char_spans = []
+        answer_texts = []
+        for text, start in answers or ():
+            char_spans.append((start, start + len(text.rstrip())))
+            answer_texts.append(text)
         instance = super().text_to_instance(
             question,
             passage,
-            char_spans=[(start, start + len(text.rstrip())) for text, start in answers],
-            answer_texts=[text for text, _ in answers],
+            char_spans=char_spans,
+            answer_texts=answer_texts,
             passage_tokens=tokens_in_passage,
             additional_metadata={"id": question_id},
         )
@@ -115,10 +121,9 @@ class SquadReader(FileReader, AllenNlpSquadReader):
             return None
         # Words and characters are counted in the order of the fields.
         n_tokens = len(instance.fields.pop("passage"))
-        instance.fields["passage"] = TextField(tokens[:n_tokens])
-        instance["metadata"].metadata["passage_tokens"] = [
-            token.text for token in tokens[:n_tokens]
-        ]
+        tokens = tokens[:n_tokens]
+        instance.fields["passage"] = TextField(tokens)
+        instance["metadata"].metadata["passage_tokens"] = [token.text for token in tokens]
         # AllenNLP's reader adds them, but data loader workers refuse instances that have them.
         instance["question"]._token_indexers = None
         return instance
