@@ -19,7 +19,9 @@ __all__ = [
 
 def layer(text: str) -> str | int:
     """The number of a layer, or `mix`, `all` or `top`."""
-    return int(text) if text.isdecimal() else text
+    if text.isdecimal():
+        return int(text)
+    return text
 
 
 def add_precision(parser: argparse.ArgumentParser, default: str | None = None) -> None:

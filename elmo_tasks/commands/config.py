@@ -31,8 +31,8 @@ class EvaluatedConfig(Subcommand):
 
 
 def _print(arguments: argparse.Namespace) -> None:
-    included = TRAINING_CONFIGS / f"{arguments.config}.jsonnet"
-    config = Params.from_file(
-        included if included.is_file() else Path(arguments.config), arguments.overrides
-    )
+    file = TRAINING_CONFIGS / f"{arguments.config}.jsonnet"
+    if not file.is_file():
+        file = Path(arguments.config)
+    config = Params.from_file(file, arguments.overrides)
     print(json.dumps(config.as_dict(quiet=True), indent=2, ensure_ascii=False))

@@ -56,23 +56,23 @@ def _data(arguments: argparse.Namespace) -> None:
     for name in arguments.name:
         if name in EXPLAINED:
             print(EXPLAINED[name])
-            continue
-        folder = arguments.to or os.environ.get("ELMO_TASKS_DATA")
-        if name not in _DOWNLOADED or not folder:
-            expected = (
-                "--to FOLDER or ELMO_TASKS_DATA"
-                if name in _DOWNLOADED
-                else f"one of {', '.join(_DOWNLOADED)}"
-            )
-            raise ValueError(f"expected {expected}, got {name!r}")
-        # A shell does not expand the tilde of --to=~/data.
-        folder = Path(folder).expanduser()
-        print(f"{name}: {_DOWNLOADED[name]}", file=sys.stderr)
-        paths = (
-            fetch_open(folder, arguments.source) if name == "open" else fetch(CORPORA[name], folder)
-        )
-        print(*paths, sep="\n")
-        print(
-            f"For the configs: export ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}",
-            file=sys.stderr,
-        )
+        else:
+            _download(name, arguments)
+
+
+def _download(name: str, arguments: argparse.Namespace) -> None:
+    folder = arguments.to or os.environ.get("ELMO_TASKS_DATA")
+    if name not in _DOWNLOADED:
+        raise ValueError(f"expected one of {', '.join(_DOWNLOADED)}, got {name!r}")
+    if not folder:
+        raise ValueError(f"expected --to FOLDER or ELMO_TASKS_DATA, got {name!r}")
+    # A shell does not expand the tilde of --to=~/data.
+    folder = Path(folder).expanduser()
+    print(f"{name}: {_DOWNLOADED[name]}", file=sys.stderr)
+    if name == "open":
+        paths = fetch_open(folder, arguments.source)
+    else:
+        paths = fetch(CORPORA[name], folder)
+    print(*paths, sep="\n")
+    variable = f"ELMO_TASKS_DATA={shlex.quote(str(folder.absolute()))}"
+    print(f"For the configs: export {variable}", file=sys.stderr)

@@ -52,37 +52,38 @@ class Export(Subcommand):
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    softmax = words = None
+    softmax = None
+    words = None
     try:
-        bilm = Bilm.from_files(*pretrained_files(arguments.archive))
+        options_file, weight_file = pretrained_files(arguments.archive)
+        bilm = Bilm.from_files(options_file, weight_file)
     except (OSError, ValueError):
-        model = load_archive(arguments.archive, trusted=is_trusted(arguments)).model
-        trained = next(
-            (
-                each
-                for each in model.modules()
-                if isinstance(each, BilmLanguageModel | ContextualBilm)
-            ),
-            None,
-        )
-        if trained is None:
-            raise ValueError(
-                f"expected a model with a biLM, got {type(model).__name__}: {arguments.archive}"
-            ) from None
+        trained = _module_with_bilm(arguments)
         bilm = trained.bilm
         if isinstance(trained, BilmLanguageModel):
             words = trained.word_list()
-            softmax = None if arguments.without_softmax else trained.softmax.state_dict()
-    replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()} if arguments.force else ()
+            if not arguments.without_softmax:
+                softmax = trained.softmax.state_dict()
+    replaceable: set[str] = set()
+    if arguments.force:
+        replaceable = {"options.json", "vocab.txt", *_WEIGHTS.values()}
     # The three files belong together: a mixture of two exports would go unnoticed.
     with atomic_folder(arguments.folder, replaceable) as folder:
-        weight_file = folder / _WEIGHTS[arguments.format]
         bilm.save(
             folder / "options.json",
-            weight_file,
+            folder / _WEIGHTS[arguments.format],
             softmax=softmax,
             dtype=getattr(torch, arguments.dtype),
         )
         if words is not None:
             words.save(folder / "vocab.txt")
     print(f"wrote {arguments.folder}")
+
+
+def _module_with_bilm(arguments: argparse.Namespace) -> BilmLanguageModel | ContextualBilm:
+    model = load_archive(arguments.archive, trusted=is_trusted(arguments)).model
+    for module in model.modules():
+        if isinstance(module, BilmLanguageModel | ContextualBilm):
+            return module
+    problem = f"expected a model with a biLM, got {type(model).__name__}"
+    raise ValueError(f"{problem}: {arguments.archive}") from None

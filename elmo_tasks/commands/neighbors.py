@@ -66,11 +66,11 @@ class Neighbors(Subcommand):
             "--glove", type=Path, help="add the neighbours of the static vectors in this file"
         )
         query.set_defaults(func=_query)
-        for each in (index, query):
-            each.add_argument(
+        for command in (index, query):
+            command.add_argument(
                 "--bilm", help="name or folder of a biLM (default: ELMO_TASKS_BILM, or small-open)"
             )
-            add_device(each)
+            add_device(command)
         return subparser
 
 
@@ -88,20 +88,29 @@ def _query(arguments: argparse.Namespace) -> None:
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     elmo = Elmo.from_pretrained(bilm, device=arguments.device)
     index = NeighborIndex(arguments.folder, elmo)
-    static = StaticVectors(arguments.glove) if arguments.glove else None
+    k = arguments.k
+    static = None
+    if arguments.glove:
+        static = StaticVectors(arguments.glove)
     lines = sys.stdin if arguments.sentence == "-" else [arguments.sentence]
-    queries = [marked_word(in_nfc(line)) for line in lines if line.strip()]
-    found = index.search(queries, arguments.k, layer=arguments.layer, same_word=arguments.same_word)
-    for query, neighbors in zip(queries, found, strict=True):
-        result: dict[str, Any] = _sentence(query)
-        result["neighbors"] = [
-            {**_sentence(each), "cosine": round(each.similarity, 4)} for each in neighbors
-        ]
+    queries = []
+    for line in lines:
+        if line.strip():
+            queries.append(marked_word(in_nfc(line)))
+    neighbors_of_queries = index.search(
+        queries, k, layer=arguments.layer, same_word=arguments.same_word
+    )
+    for query, neighbors in zip(queries, neighbors_of_queries, strict=True):
+        result = _sentence(query)
+        result["neighbors"] = list(map(_neighbor, neighbors))
         if static is not None:
-            result["static"] = [
-                word for word, _ in static.nearest(query.words[query.position], arguments.k)
-            ]
+            word = query.words[query.position]
+            result["static"] = [neighbor for neighbor, _ in static.nearest(word, k)]
         print(json.dumps(result, ensure_ascii=False))
+
+
+def _neighbor(neighbor: Neighbor) -> dict[str, Any]:
+    return {**_sentence(neighbor), "cosine": round(neighbor.similarity, 4)}
 
 
 def _sentence(query: Query | Neighbor) -> dict[str, Any]:

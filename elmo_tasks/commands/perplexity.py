@@ -2,8 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,34 +48,40 @@ def _print_perplexity(arguments: argparse.Namespace) -> None:
     model = LanguageModel(arguments.bilm, device=arguments.device, precision=arguments.precision)
     text = LmText(arguments.text, letters=arguments.tokenize == "letters")
     output = arguments.output_file
-    if output is not None:
+    if output is None:
+        measures = summary(_with_bar(model.score(text)))
+    else:
         check_not_input(output, *text.files, *model.files)
-    with ExitStack() as stack:
-        if output is None:
-            scores = model.score(text)
-        else:
-            file = stack.enter_context(
-                open(stack.enter_context(atomic_file(output)), "w", encoding="utf-8")
-            )
-            scores = _written(model, text, file)
-        found = summary(tqdm(scores, unit="sentence", disable=None))
-    for name, value in found.items():
-        print(f"{name:20} {value:12,.4f}" if isinstance(value, float) else f"{name:20} {value:12,}")
+        with atomic_file(output) as temporary, open(temporary, "w", encoding="utf-8") as file:
+            measures = summary(_with_bar(_written(model, text, file)))
+    for name, value in measures.items():
+        number_format = "12,.4f" if isinstance(value, float) else "12,"
+        print(f"{name:20} {value:{number_format}}")
+
+
+def _with_bar(scores: Iterator[SentenceLikelihood]) -> Iterable[SentenceLikelihood]:
+    return tqdm(scores, unit="sentence", disable=None)
 
 
 def _written(model: LanguageModel, text: LmText, file: TextIO) -> Iterator[SentenceLikelihood]:
     """The scores of all sentences, with a row in the file for each line of the text."""
-    lines, read_ahead = tee(text.lines())
-    scores = model.score(chain.from_iterable(sentences for *_, sentences in read_ahead))
+    lines, lines_to_score = tee(text.lines())
+    scores = model.score(_sentences_in(lines_to_score))
     for name, number, sentences in lines:
-        of_line = list(islice(scores, len(sentences)))
-        row: dict[str, Any] = (
-            {"line": number} if len(text.files) == 1 else {"file": name, "line": number}
-        )
+        scores_of_line = list(islice(scores, len(sentences)))
+        row: dict[str, Any] = {}
+        if len(text.files) > 1:
+            row["file"] = name
+        row["line"] = number
         row["words"] = list(chain.from_iterable(sentences))
-        row |= {
-            key: sum(getattr(each, key) for each in of_line)
-            for key in ("forward", "backward", "n_unknown")
-        }
-        file.write(json.dumps(row | {"n_sentences": len(of_line)}, ensure_ascii=False) + "\n")
-        yield from of_line
+        row["forward"] = sum(score.forward for score in scores_of_line)
+        row["backward"] = sum(score.backward for score in scores_of_line)
+        row["n_unknown"] = sum(score.n_unknown for score in scores_of_line)
+        row["n_sentences"] = len(sentences)
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        yield from scores_of_line
+
+
+def _sentences_in(lines: Iterable[tuple[str, int, list[list[str]]]]) -> Iterator[list[str]]:
+    for _, _, sentences in lines:
+        yield from sentences

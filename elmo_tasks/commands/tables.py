@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from allennlp.commands.subcommand import Subcommand
@@ -92,14 +93,10 @@ def _tables(arguments: argparse.Namespace) -> None:
     from elmo_tasks.paper.train import sort_out, states
 
     exhibits = _exhibits(arguments)
-    changes: dict[str, dict[str, Any]] = {}
-    for key in ("overrides", "arguments"):
-        for task, values in getattr(arguments, key):
-            changes.setdefault(task, {}).setdefault(key, {}).update(values)
     options: dict[str, Any] = {
         "data": arguments.data,
         "bilm": arguments.bilm,
-        "changes": changes,
+        "changes": _changes(arguments),
         "seeds": arguments.seeds,
     }
     results = arguments.results or Path("results", Path(arguments.plan).stem)
@@ -111,23 +108,43 @@ def _tables(arguments: argparse.Namespace) -> None:
             to_measure.append(exhibit)
     problems = sort_out(runs).problems
     if arguments.dry_run:
-        lines = [*states(plan, runs), *(f"{'to run':12} {exhibit}" for exhibit in to_measure)]
+        lines = states(plan, runs)
+        for exhibit in to_measure:
+            lines.append(f"{'to run':12} {exhibit}")
         print("\n".join(lines))
     else:
         if not arguments.finished:
-            failed = _train(plan, sort_out(runs).missing, to_measure, arguments.jobs)
-            problems = {**sort_out(runs).problems, **failed}
-        # The runs with a transformer are a column of Table 1.
-        shown = dict.fromkeys("table 1" if name == TRANSFORMER else name for name in exhibits)
-        for exhibit in shown:
+            failures = _train(plan, sort_out(runs).missing, to_measure, arguments.jobs)
+            problems = {**sort_out(runs).problems, **failures}
+        for exhibit in _shown(exhibits):
             _show(exhibit, plan, arguments)
         if arguments.against:
-            published = Plan(arguments.plan, results=arguments.against, **options)
-            earlier = published.runs(exhibits, arguments.tasks)
-            problems |= _compare(runs, earlier, arguments)
+            published_plan = Plan(arguments.plan, results=arguments.against, **options)
+            published_runs = published_plan.runs(exhibits, arguments.tasks)
+            problems |= _compare(runs, published_runs, arguments)
     if problems:
         lines = [f"{name}: {problem}" for name, problem in problems.items()]
         sys.exit("\n".join(["Missing:", *lines]))
+
+
+def _changes(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The overrides and arguments of each task."""
+    changes: dict[str, dict[str, Any]] = {}
+    for key in ("overrides", "arguments"):
+        for task, values in getattr(arguments, key):
+            changes.setdefault(task, {}).setdefault(key, {}).update(values)
+    return changes
+
+
+def _shown(exhibits: list[str]) -> list[str]:
+    """The exhibits to print. The runs with a transformer are a column of Table 1."""
+    shown = []
+    for exhibit in exhibits:
+        if exhibit == TRANSFORMER:
+            exhibit = "table 1"
+        if exhibit not in shown:
+            shown.append(exhibit)
+    return shown
 
 
 def _exhibits(arguments: argparse.Namespace) -> list[str]:
@@ -144,14 +161,21 @@ def _train(plan: "Plan", missing: list["Run"], to_measure: list[str], jobs: int)
     from elmo_tasks.paper.train import train_all
 
     # SIGTERM also stops the trainings, like Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, _exit)
     problems = {}
     for run, problem in train_all(missing, jobs):
         print(f"{run.name}: {problem or 'finished'}", file=sys.stderr, flush=True)
-        problems[run.name] = problem
+        if problem:
+            problems[run.name] = problem
     for exhibit in to_measure:
-        problems[exhibit] = measure(plan, exhibit)
-    return {name: problem for name, problem in problems.items() if problem}
+        problem = measure(plan, exhibit)
+        if problem:
+            problems[exhibit] = problem
+    return problems
+
+
+def _exit(signal_number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + signal_number)
 
 
 def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
@@ -166,37 +190,44 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
             files = figures.draw(exhibit, runs, plan.results / "figures")
             print(*files, *tables.version_notes(runs["version"]), sep="\n")
         return
-    made = tables.table_of(plan, exhibit, arguments.tasks)
-    if made is not None:
-        settings = plan.notes(made.tasks) if made.tasks else []
-        _print(tables.TITLES[exhibit], made.rows, [*made.notes, *settings], arguments.format)
+    table = tables.table_of(plan, exhibit, arguments.tasks)
+    if table is not None:
+        notes = list(table.notes)
+        if table.tasks:
+            notes += plan.notes(table.tasks)
+        _print(tables.TITLES[exhibit], table.rows, notes, arguments.format)
 
 
 def _compare(
     runs: list["Run"],
-    published: list["Run"],
+    published_runs: list["Run"],
     arguments: argparse.Namespace,
 ) -> dict[str, str]:
     """Prints the runs next to the same published runs, and returns the problems of those."""
     from elmo_tasks.paper import tables
     from elmo_tasks.paper.train import sort_out
 
-    ours, earlier = sort_out(runs), sort_out(published)
-    if ours.scores and earlier.scores:
-        rows = tables.side_by_side(tables.runs_of(ours.scores), tables.runs_of(earlier.scores))
+    ours = sort_out(runs)
+    published = sort_out(published_runs)
+    if ours.scores and published.scores:
+        rows = tables.side_by_side(tables.runs_of(ours.scores), tables.runs_of(published.scores))
         _print(f"Next to {arguments.against}", rows, [], arguments.format)
-    return earlier.problems
+    return published.problems
 
 
-def _print(title: str, table: "pd.DataFrame", notes: list[str], format: str) -> None:
-    print(f"{title}\n\n{_FORMATS[format](table)}\n")
+def _print(title: str, rows: "pd.DataFrame", notes: list[str], format: str) -> None:
+    print(f"{title}\n\n{_FORMATS[format](rows)}\n")
     if format != "csv" and notes:
-        print("\n".join(f"- {note}" for note in notes), end="\n\n")
+        for note in notes:
+            print(f"- {note}")
+        print()
 
 
 def _by_task(text: str) -> tuple[str, dict[str, Any]]:
     """`snli={"trainer.num_epochs": 4}` or, for all tasks, `{"trainer.num_epochs": 4}`."""
-    task, content = ("", text) if text.startswith("{") else text.split("=", 1)
-    if task not in ("", *TASKS):
+    if text.startswith("{"):
+        return "", json.loads(text)
+    task, content = text.split("=", 1)
+    if task and task not in TASKS:
         raise argparse.ArgumentTypeError(f"expected one of {', '.join(TASKS)}, got {task!r}")
     return task, json.loads(content)

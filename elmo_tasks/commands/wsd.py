@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 from tabulate import tabulate
@@ -51,32 +52,41 @@ def _run(arguments: argparse.Namespace) -> None:
     bilm = arguments.bilm or variables["ELMO_TASKS_BILM"]
     data = arguments.data or Path(variables["ELMO_TASKS_DATA"], "wsd")
     (training,) = WsdCorpus.find(data / "train")
-    first_senses = first_senses_of_wordnet(arguments.wordnet) if arguments.wordnet else None
-    senses = WordSenses(Elmo.from_pretrained(bilm, device=arguments.device), training, first_senses)
-    sets = [senses.answer(corpus) for corpus in WsdCorpus.find(data / "test")]
-    scores = scores_of(sets)
-    table = [
-        {"F1": name, **{group: 100 * score["f1"] for group, score in row.items()}}
-        for name, row in scores.items()
-    ]
+    first_senses = None
+    if arguments.wordnet:
+        first_senses = first_senses_of_wordnet(arguments.wordnet)
+    elmo = Elmo.from_pretrained(bilm, device=arguments.device)
+    senses = WordSenses(elmo, training, first_senses)
+    answered_sets = [senses.answer(corpus) for corpus in WsdCorpus.find(data / "test")]
+    scores = scores_of(answered_sets)
+    table = []
+    for name, scores_of_groups in scores.items():
+        row: dict[str, Any] = {"F1": name}
+        for group, score in scores_of_groups.items():
+            row[group] = 100 * score["f1"]
+        table.append(row)
     print(tabulate(table, headers="keys", floatfmt=".1f"))
-    unanswered = sum(answered.n_unanswered for answered in sets)
-    print(
-        f"{len(senses.senses):,} senses of {senses.n_instances:,} instances; {unanswered:,} without an answer"
-    )
-    if arguments.output_file is not None:
-        numbers = {
-            "bilm": Path(bilm).resolve().name,
-            "training": training.name,
-            "wordnet": first_senses is not None,
-            "distance": "cosine",
-            "instances_of_training": senses.n_instances,
-            "senses": len(senses.senses),
-            "first_senses": _MOST_FREQUENT if first_senses is None else "WordNet",
-            "scores": scores,
-            "sets": {
-                a.name: {"lemma_not_in_training": a.n_unseen, "unanswered": a.n_unanswered}
-                for a in sets
-            },
+    n_senses = len(senses.senses)
+    n_unanswered = sum(answered.n_unanswered for answered in answered_sets)
+    counts = f"{n_senses:,} senses of {senses.n_instances:,} instances"
+    print(f"{counts}; {n_unanswered:,} without an answer")
+    if arguments.output_file is None:
+        return
+    counts_of_sets = {}
+    for answered in answered_sets:
+        counts_of_sets[answered.name] = {
+            "lemma_not_in_training": answered.n_unseen,
+            "unanswered": answered.n_unanswered,
         }
-        write_json(arguments.output_file, numbers)
+    numbers = {
+        "bilm": Path(bilm).resolve().name,
+        "training": training.name,
+        "wordnet": first_senses is not None,
+        "distance": "cosine",
+        "instances_of_training": senses.n_instances,
+        "senses": n_senses,
+        "first_senses": _MOST_FREQUENT if first_senses is None else "WordNet",
+        "scores": scores,
+        "sets": counts_of_sets,
+    }
+    write_json(arguments.output_file, numbers)

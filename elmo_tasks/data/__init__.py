@@ -17,6 +17,21 @@ from elmo_tasks.data.token_indexers import (
     WordCharactersIndexer,
 )
 
-__all__ = ["LM_NAMESPACE", "CorefReader", "ElmoTokenIndexer", "LmDataLoader", "LmReader", "LmText"]
-__all__ += ["LmVocabulary", "NerReader", "PosReader", "SnliReader", "SpacyBlankTokenizer"]
-__all__ += ["SquadReader", "SrlReader", "SstReader", "TransformerIndexer", "WordCharactersIndexer"]
+__all__ = [
+    "LM_NAMESPACE",
+    "CorefReader",
+    "ElmoTokenIndexer",
+    "LmDataLoader",
+    "LmReader",
+    "LmText",
+    "LmVocabulary",
+    "NerReader",
+    "PosReader",
+    "SnliReader",
+    "SpacyBlankTokenizer",
+    "SquadReader",
+    "SrlReader",
+    "SstReader",
+    "TransformerIndexer",
+    "WordCharactersIndexer",
+]

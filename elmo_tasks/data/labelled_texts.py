@@ -3,7 +3,7 @@ Texts with labelled spans, in the formats of labelling tools: Label Studio, docc
 spaCy and brat.
 
 A reader of a format makes an `_Annotation` of each text and annotator. What all formats have in
-common is in `_Export`: which spans are right, and which annotation of a text is used.
+common is in `_ToolExport`: which spans are right, and which annotation of a text is used.
 """
 
 import json
@@ -11,14 +11,14 @@ import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from elmo_tasks.files.json_files import read_json
+from elmo_tasks.files.json_files import first_json_line, read_json
 from elmo_tasks.files.lines import is_cell, located, numbered_lines, text_of_file
 from elmo_tasks.text import located_sentences
 from elmo_tasks.text.formats import format_of
@@ -80,12 +80,14 @@ def labelled_texts(path: str, options: LabelOptions) -> list[LabelledText] | Non
     The texts of a file or a folder, each once, or `None` if it is not in the format of a labelling
     tool. A folder has the files of brat, or exports of several annotators.
     """
-    export = _Export(Path(path), options)
+    export = _ToolExport(Path(path), options)
     annotations = export.annotations()
-    return None if annotations is None else export.texts(annotations)
+    if annotations is None:
+        return None
+    return export.texts(annotations)
 
 
-class _Export:
+class _ToolExport:
     """A file or a folder, and what is counted while it is read."""
 
     def __init__(self, path: Path, options: LabelOptions) -> None:
@@ -101,15 +103,17 @@ class _Export:
     def annotations(self) -> Iterable[_Annotation] | None:
         if not self.path.is_dir():
             read = _READERS.get(format_of(self.path))
-            return None if read is None else read(self, self.path)
+            if read is None:
+                return None
+            return read(self, self.path)
         if any(self.path.rglob("*.ann")):
             return _brat(self, self.path)
         files = [file for file in self.path.rglob("*") if file.suffix.lower() in _SUFFIXES]
         if not files:
             return None
-        return chain.from_iterable(map(self._of_file, sorted(files)))
+        return chain.from_iterable(map(self._annotations_in, sorted(files)))
 
-    def _of_file(self, file: Path) -> Iterable[_Annotation]:
+    def _annotations_in(self, file: Path) -> Iterable[_Annotation]:
         return _READERS[format_of(file)](self, file)
 
     def place(self, file: Path, place: int | str) -> int | str:
@@ -141,11 +145,7 @@ class _Export:
         spans = sorted(set(spans), key=lambda span: span[1:])
         kept = _longest_spans(spans)
         if len(kept) < len(spans):
-            overlap = next(pair for pair in pairwise(spans) if pair[1][1] < pair[0][2])
-            (label, start, end), (other, *_) = overlap
-            names = f"{label} ({start} to {end}) and {other}"
-            n_spans = len(spans) - len(kept)
-            self._skip(f"expected spans that do not overlap, got {names}", n_spans)
+            self._skip(_overlap_in(spans), len(spans) - len(kept))
         return kept
 
     def _skip(self, message: str, n_spans: int = 1) -> None:
@@ -159,11 +159,11 @@ class _Export:
         The annotated texts, each with one annotation. Equal texts are one: a part of the file for
         training would otherwise have texts of the part for evaluation.
         """
-        of_texts: defaultdict[str, list[_Annotation]] = defaultdict(list)
+        by_text: defaultdict[str, list[_Annotation]] = defaultdict(list)
         for annotation in annotations:
-            of_texts[annotation.labelled.text].append(annotation)
-        chosen = list(map(_chosen, of_texts.values()))
-        self._report_annotators(list(of_texts.values()))
+            by_text[annotation.labelled.text].append(annotation)
+        chosen = list(map(_chosen, by_text.values()))
+        self._report_annotators(by_text.values())
         self._report_unfinished(chosen)
         self._report_groups()
         if self.n_skipped:
@@ -171,16 +171,18 @@ class _Export:
             logger.warning(message, self.path, self.n_skipped, self.n_spans, self.skipped_example)
         return [annotation.labelled for annotation in chosen]
 
-    def _report_annotators(self, of_texts: list[list[_Annotation]]) -> None:
-        n_several = n_different = 0
-        for annotations in of_texts:
-            results = _finished(annotations)
-            n_several += len(results) > 1
-            n_different += any(a.labelled.spans != b.labelled.spans for a, b in pairwise(results))
+    def _report_annotators(self, annotations_of_texts: Collection[list[_Annotation]]) -> None:
+        n_several = 0
+        n_different = 0
+        for annotations in annotations_of_texts:
+            spans_of_annotators = [item.labelled.spans for item in _finished(annotations)]
+            n_several += len(spans_of_annotators) > 1
+            n_different += any(spans != spans_of_annotators[0] for spans in spans_of_annotators)
         if n_several:
             rule = "the ground truth is used, else the last one that has spans"
             message = "%s: %d of %d texts have several annotations, which differ in %d: %s"
-            logger.warning(message, self.path, n_several, len(of_texts), n_different, rule)
+            n_texts = len(annotations_of_texts)
+            logger.warning(message, self.path, n_several, n_texts, n_different, rule)
 
     def _report_unfinished(self, chosen: list[_Annotation]) -> None:
         n_unfinished = sum(annotation.may_be_unfinished for annotation in chosen)
@@ -191,7 +193,8 @@ class _Export:
 
     def _report_groups(self) -> None:
         """Of labels in Label Studio, in which a project may have several controls for labels."""
-        wanted, groups = self.options.from_name, ", ".join(sorted(self.groups))
+        wanted = self.options.from_name
+        groups = ", ".join(sorted(self.groups))
         if self.groups and wanted not in {None, *self.groups}:
             raise ValueError(f"expected {groups} as from_name, got {wanted!r}: {self.path}")
         if wanted is None and len(self.groups) > 1:
@@ -213,6 +216,16 @@ def _chosen(annotations: list[_Annotation]) -> _Annotation:
         if annotation.labelled.spans:
             return annotation
     return finished[-1]
+
+
+def _overlap_in(spans: list[LabelledSpan]) -> str:
+    """The error of sorted spans, the first two that overlap."""
+    names = ""
+    for (label, start, end), (next_label, next_start, _) in pairwise(spans):
+        if next_start < end:
+            names = f"{label} ({start} to {end}) and {next_label}"
+            break
+    return f"expected spans that do not overlap, got {names}"
 
 
 def _longest_spans(spans: list[LabelledSpan]) -> list[LabelledSpan]:
@@ -239,22 +252,28 @@ def tagged_sentences(
     words = list(chain.from_iterable(sentences))
     starts = [word.start for word in words]
     ends = [word.end for word in words]
-    breaks = {sentence[0].start for sentence in sentences[1:]}
+    sentence_starts = {sentence[0].start for sentence in sentences[1:]}
     tags = ["O"] * len(words)
     cut = []
     for label, start, end in spans:
         # The words that share a character with the span.
-        first, stop = bisect_right(ends, start), bisect_left(starts, end)
-        is_cut = first < stop and (starts[first] < start or ends[stop - 1] > end)
-        if is_cut:
+        first_word = bisect_right(ends, start)
+        end_word = bisect_left(starts, end)
+        n_words = end_word - first_word
+        if n_words < 1:
+            continue
+        if starts[first_word] < start or ends[end_word - 1] > end:
             cut.append(text[start:end])
-        if first < stop and set(tags[first:stop]) == {"O"}:
-            tags[first:stop] = spans_to_bioul([(label, 0, stop - first - 1)], stop - first)
-            breaks -= set(starts[first + 1 : stop])
-    rows = zip(words, tags, strict=True)
-    bounds = [0, *(number for number, start in enumerate(starts) if start in breaks), len(words)]
-    pieces = [list(islice(rows, end - start)) for start, end in pairwise(bounds) if end > start]
-    tagged = [([word.text for word, _ in piece], [tag for _, tag in piece]) for piece in pieces]
+        if set(tags[first_word:end_word]) == {"O"}:
+            tags[first_word:end_word] = spans_to_bioul([(label, 0, n_words - 1)], n_words)
+            sentence_starts -= set(starts[first_word + 1 : end_word])
+    tagged: list[tuple[list[str], list[str]]] = []
+    for word, tag in zip(words, tags, strict=True):
+        if not tagged or word.start in sentence_starts:
+            tagged.append(([], []))
+        sentence_words, sentence_tags = tagged[-1]
+        sentence_words.append(word.text)
+        sentence_tags.append(tag)
     return tagged, cut
 
 
@@ -264,12 +283,13 @@ def tagged_sentences(
 def _span_of(text: str, mark: _Mark) -> LabelledSpan:
     if not is_cell(mark.label):
         raise ValueError(f"expected a label in one line without tabs, got {mark.label!r:.60}")
-    start, end = mark.start, mark.end
+    start = mark.start
+    end = mark.end
     if mark.marked is not None:
         start, end = _offsets_of(text, mark, mark.marked)
     if not 0 <= start < end <= len(text):
-        found = f"{mark.start} to {mark.end}"
-        raise ValueError(f"expected a span of a text with {len(text)} characters, got {found}")
+        expected = f"a span of a text with {len(text)} characters"
+        raise ValueError(f"expected {expected}, got {mark.start} to {mark.end}")
     return mark.label, start, end
 
 
@@ -278,40 +298,40 @@ def _offsets_of(text: str, mark: _Mark, marked: str) -> tuple[int, int]:
     The offsets of the marked characters. Tools for browsers may count UTF-16, in which some
     characters are two, and others count both characters of a Windows line end as one.
     """
-    for count in (_of_characters, _of_utf16, _of_single_line_ends):
-        start, end = count(text, mark.start), count(text, mark.end)
+    for offset_from in (_from_characters, _from_utf16, _from_single_line_ends):
+        start = offset_from(text, mark.start)
+        end = offset_from(text, mark.end)
         # Label Studio writes line ends as `\n`, and brat as spaces.
         if text[start:end].split() == marked.replace("\\n", " ").split():
             return start, end
-    found = text[mark.start : mark.end]
     expected = f"{marked!r:.60} from {mark.start} to {mark.end}"
-    raise ValueError(f"expected {expected}, got {found!r:.60}")
+    raise ValueError(f"expected {expected}, got {text[mark.start : mark.end]!r:.60}")
 
 
-def _of_characters(text: str, offset: int) -> int:
+def _from_characters(text: str, offset: int) -> int:
     return offset
 
 
-def _of_utf16(text: str, offset: int) -> int:
+def _from_utf16(text: str, offset: int) -> int:
     return offset - bisect_right(_ends_of_pairs(text), offset)
 
 
-def _of_single_line_ends(text: str, offset: int) -> int:
+def _from_single_line_ends(text: str, offset: int) -> int:
     return offset + bisect_left(_windows_line_ends(text), offset)
 
 
 @lru_cache(maxsize=1)
 def _ends_of_pairs(text: str) -> list[int]:
     """In UTF-16, the offsets after the characters that are two there."""
-    places = (match.end() for match in re.finditer("[^\0-\uffff]", text))
-    return [place + number for number, place in enumerate(places, start=1)]
+    ends = [match.end() for match in re.finditer("[^\0-\uffff]", text)]
+    return [end + number for number, end in enumerate(ends, start=1)]
 
 
 @lru_cache(maxsize=1)
 def _windows_line_ends(text: str) -> list[int]:
     """The offsets of Windows line ends if each is counted as one character."""
-    places = (match.start() for match in re.finditer("\r\n", text))
-    return [place - number for number, place in enumerate(places)]
+    starts = [match.start() for match in re.finditer("\r\n", text)]
+    return [start - number for number, start in enumerate(starts)]
 
 
 def _mark_of(label: Any) -> _Mark:
@@ -329,7 +349,7 @@ def _mark_of(label: Any) -> _Mark:
 # JSON, told by the keys of each text.
 
 
-def _json(export: _Export, file: Path) -> Iterator[_Annotation]:
+def _json(export: _ToolExport, file: Path) -> Iterator[_Annotation]:
     """Label Studio, doccano and Prodigy, and the pairs of a text and its entities of spaCy."""
     text_column = export.options.text_column
     for place, row in _json_rows(file):
@@ -342,30 +362,27 @@ def _json(export: _Export, file: Path) -> Iterator[_Annotation]:
             columns = row["data"] if form is _label_studio else row
             text = columns.get(text_column)
             if not isinstance(text, str):
-                found = ", ".join(columns)
-                raise ValueError(f"expected a text as {text_column!r} (text_column), got {found}")
-            for result in form(export, row):
-                spans = None if result.marks is None else export.spans(text, result.marks)
+                names = ", ".join(columns)
+                raise ValueError(f"expected a text as {text_column!r} (text_column), got {names}")
+            for annotator in form(export, row):
+                spans = None
+                if annotator.marks is not None:
+                    spans = export.spans(text, annotator.marks)
                 yield _Annotation(
                     LabelledText(export.place(file, place), text, spans),
-                    result.is_ground_truth,
-                    result.may_be_empty and not spans,
+                    is_ground_truth=annotator.is_ground_truth,
+                    may_be_unfinished=annotator.may_be_empty and not spans,
                 )
 
 
 def _json_rows(file: Path) -> Iterator[tuple[int | str, Any]]:
     """The rows of JSON lines, of a list, or of an object of NER Annotator, with their places."""
-    try:
-        start = json.loads(next((line for _, line in numbered_lines(file) if line.strip()), ""))
-    except (ValueError, RecursionError):
-        start = None
+    first_value = first_json_line(file)
     rows: Iterable[tuple[int | str, Any]]
-    if isinstance(start, dict) or _is_pair(start):
+    if isinstance(first_value, dict) or _is_pair(first_value):
         rows = _rows_of_lines(file)
     else:
-        content = read_json(file)
-        numbered = enumerate(content if isinstance(content, list) else [content], start=1)
-        rows = ((f"text {number}", row) for number, row in numbered)
+        rows = _rows_of_list(file)
     for place, row in rows:
         if isinstance(row, dict) and {"annotations", "classes"} <= row.keys():
             for number, pair in enumerate(row["annotations"], start=1):
@@ -376,15 +393,23 @@ def _json_rows(file: Path) -> Iterator[tuple[int | str, Any]]:
             yield place, row
 
 
+def _rows_of_list(file: Path) -> Iterator[tuple[str, Any]]:
+    content = read_json(file)
+    rows = content if isinstance(content, list) else [content]
+    for number, row in enumerate(rows, start=1):
+        yield f"text {number}", row
+
+
 def _rows_of_lines(file: Path) -> Iterator[tuple[int, Any]]:
     for number, line in numbered_lines(file):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                message = f"expected JSON in each line, got {line[:60]!r}: {file}, line {number}"
-                raise ValueError(message) from None
-            yield number, row
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            message = f"expected JSON in each line, got {line[:60]!r}: {file}, line {number}"
+            raise ValueError(message) from None
+        yield number, row
 
 
 def _is_pair(row: Any) -> bool:
@@ -393,7 +418,7 @@ def _is_pair(row: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class _Result:
+class _AnnotatorMarks:
     """The marks of one annotator. `None`: they were not accepted."""
 
     marks: Iterable[_Mark] | None
@@ -402,7 +427,7 @@ class _Result:
     """Whether the tool also exports texts that nobody has looked at."""
 
 
-_Form = Callable[[_Export, dict[str, Any]], Iterable[_Result]]
+_Form = Callable[[_ToolExport, dict[str, Any]], Iterable[_AnnotatorMarks]]
 
 
 def _form_of(row: dict[str, Any]) -> _Form:
@@ -412,31 +437,32 @@ def _form_of(row: dict[str, Any]) -> _Form:
         if key in row:
             return form
     tools = "Label Studio, doccano or Prodigy"
-    found = ", ".join(map(str, row))
-    raise ValueError(f"expected a text of {tools}, got the keys {found:.200}")
+    keys = ", ".join(map(str, row))
+    raise ValueError(f"expected a text of {tools}, got the keys {keys:.200}")
 
 
-def _label_studio(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
-    finished = [each for each in row["annotations"] if not each.get("was_cancelled")]
+def _label_studio(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
+    annotations = row["annotations"]
+    finished = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     if not finished:
-        yield _Result(None)
+        yield _AnnotatorMarks(None)
     for annotation in finished:
         groups: defaultdict[str, list[Any]] = defaultdict(list)
         for item in annotation["result"]:
             groups[str(item.get("from_name"))].append(item.get("value", {}))
         is_ground_truth = bool(annotation.get("ground_truth"))
-        yield _Result(_label_studio_marks(export, groups), is_ground_truth)
+        yield _AnnotatorMarks(_label_studio_marks(export, groups), is_ground_truth)
 
 
-def _label_studio_min(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _label_studio_min(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     groups: dict[str, list[Any]] = {}
     for name, values in row.items():
         if isinstance(values, list):
             groups[name] = [value for value in values if isinstance(value, dict)]
-    yield _Result(_label_studio_marks(export, groups))
+    yield _AnnotatorMarks(_label_studio_marks(export, groups))
 
 
-def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_Mark]:
+def _label_studio_marks(export: _ToolExport, groups: dict[str, list[Any]]) -> list[_Mark]:
     marks = []
     for name, values in groups.items():
         # Other values are relations, or choices for the whole text.
@@ -446,7 +472,8 @@ def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_
         if export.options.from_name not in (None, name):
             continue
         for value in labelled:
-            start, end = value["start"], value["end"]
+            start = value["start"]
+            end = value["end"]
             if not isinstance(start, int) or not isinstance(end, int):
                 expected = "numbers as start and end, as of plain text"
                 raise ValueError(f"expected {expected}, got {start!r}")
@@ -455,20 +482,20 @@ def _label_studio_marks(export: _Export, groups: dict[str, list[Any]]) -> list[_
     return marks
 
 
-def _prodigy(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _prodigy(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     if row.get("answer", "accept") == "accept":
-        yield _Result(list(map(_mark_of, row.get("spans") or ())))
+        yield _AnnotatorMarks(list(map(_mark_of, row.get("spans") or ())))
     else:
-        yield _Result(None)
+        yield _AnnotatorMarks(None)
 
 
-def _doccano(export: _Export, row: dict[str, Any]) -> Iterator[_Result]:
+def _doccano(export: _ToolExport, row: dict[str, Any]) -> Iterator[_AnnotatorMarks]:
     """Also of earlier releases, and spaCy's pairs."""
     for key in ("entities", "annotations", "label", "labels"):
         if row.get(key):
-            yield _Result(list(map(_mark_of, row[key])), may_be_empty=True)
+            yield _AnnotatorMarks(list(map(_mark_of, row[key])), may_be_empty=True)
             return
-    yield _Result([], may_be_empty=True)
+    yield _AnnotatorMarks([], may_be_empty=True)
 
 
 # By the first of these keys that a text has.
@@ -486,7 +513,7 @@ _FORMS: dict[str, _Form] = {
 # Other formats.
 
 
-def _spacy(export: _Export, file: Path) -> Iterator[_Annotation]:
+def _spacy(export: _ToolExport, file: Path) -> Iterator[_Annotation]:
     import spacy
     from spacy.tokens import DocBin
 
@@ -501,7 +528,7 @@ def _spacy(export: _Export, file: Path) -> Iterator[_Annotation]:
         yield _Annotation(LabelledText(place, doc.text, spans))
 
 
-def _brat(export: _Export, path: Path) -> Iterator[_Annotation]:
+def _brat(export: _ToolExport, path: Path) -> Iterator[_Annotation]:
     folder = path if path.is_dir() else path.parent
     files = sorted(path.rglob("*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
     for file in files:
@@ -510,17 +537,20 @@ def _brat(export: _Export, path: Path) -> Iterator[_Annotation]:
         name = str(file.relative_to(folder))
         spans = None
         if ann_file.exists():
-            marked = []
-            for number, line in numbered_lines(ann_file):
-                # Other lines are relations, events and notes.
-                if line.startswith("T"):
-                    with located(ann_file, number):
-                        span = export.span(text, _brat_mark(line))
-                    if span is not None:
-                        marked.append(span)
+            all_spans = list(_brat_spans(export, text, ann_file))
             with located(export.path, name):
-                spans = export.without_overlaps(marked)
+                spans = export.without_overlaps(all_spans)
         yield _Annotation(LabelledText(name, text, spans))
+
+
+def _brat_spans(export: _ToolExport, text: str, ann_file: Path) -> Iterator[LabelledSpan]:
+    for number, line in numbered_lines(ann_file):
+        # Other lines are relations, events and notes.
+        if line.startswith("T"):
+            with located(ann_file, number):
+                span = export.span(text, _brat_mark(line))
+            if span is not None:
+                yield span
 
 
 def _brat_mark(line: str) -> _Mark:
@@ -531,7 +561,7 @@ def _brat_mark(line: str) -> _Mark:
     return _Mark(label, numbers[0], numbers[-1], marked)
 
 
-_READERS: dict[str, Callable[[_Export, Path], Iterable[_Annotation]]] = {
+_READERS: dict[str, Callable[[_ToolExport, Path], Iterable[_Annotation]]] = {
     "json": _json,
     "jsonl": _json,
     "documents of spaCy": _spacy,

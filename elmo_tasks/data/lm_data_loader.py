@@ -1,8 +1,8 @@
 """Batches for training a biLM, fast enough for a GPU."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,8 @@ from elmo_tasks.data.dataset_readers.lm_reader import LmReader
 from elmo_tasks.data.lm_vocabulary import LM_NAMESPACE, NO_WORD_ID
 
 __all__ = ["LmDataLoader", "batch_tensors"]
+
+_Item = TypeVar("_Item")
 
 
 @DataLoader.register("elmo_lm")
@@ -66,11 +68,11 @@ class LmDataLoader(DataLoader):
     def __len__(self) -> int:
         """The exact number of batches. The first call reads the text once."""
         if self._n_batches is None:
-            lengths = map(len, self._text)
             n_batches = 0
-            while buffer := list(islice(lengths, self._buffer_sentences)):
-                n_batches += len(_cut(np.sort(buffer), self._max_tokens))
-            self._n_batches = n_batches // _rank_and_world_size()[1]
+            for lengths in _groups(map(len, self._text), self._buffer_sentences):
+                n_batches += len(_cut(np.sort(lengths), self._max_tokens))
+            _, world_size = _rank_and_world_size()
+            self._n_batches = n_batches // world_size
         return self._n_batches
 
     def __iter__(self) -> Iterator[TensorDict]:
@@ -83,37 +85,46 @@ class LmDataLoader(DataLoader):
     def index_with(self, vocab: Vocabulary) -> None:
         self._vocabulary = vocab.get_token_to_index_vocabulary(LM_NAMESPACE)
         words = list(chain.from_iterable(islice(self._text, 1000)))
-        warn_of_unknown(sum(word not in self._vocabulary for word in words), len(words))
+        n_unknown = sum(word not in self._vocabulary for word in words)
+        warn_of_unknown(n_unknown, len(words))
 
     def set_target_device(self, device: torch.device) -> None:
         """Has no effect: see `batch_tensors`."""
 
     def _epoch(self, epoch: int) -> Iterator[TensorDict]:
         rank, world_size = _rank_and_world_size()
-        batches = self._batches_of_epoch(epoch)
-        while len(group := list(islice(batches, world_size))) == world_size:
-            yield batch_tensors(group[rank], self._vocabulary)
+        for group in _groups(self._batches_of_epoch(epoch), world_size):
+            if len(group) == world_size:
+                yield batch_tensors(group[rank], self._vocabulary)
 
     def _batches_of_epoch(self, epoch: int) -> Iterator[list[str]]:
         """
         The batches for all processes. A sentence is one string, with spaces between words, which
         takes an eighth of the memory of a list of words.
         """
-        sentences = iter(self._text)
-        for index in count():
-            buffer = list(map(" ".join, islice(sentences, self._buffer_sentences)))
-            if not buffer:
-                return
+        sentences = map(" ".join, self._text)
+        for number, buffer in enumerate(_groups(sentences, self._buffer_sentences)):
+            generator = np.random.default_rng([self._seed, epoch, number])
             # Shape: (n_sentences,)
             lengths = np.array([sentence.count(" ") + 1 for sentence in buffer])
-            generator = np.random.default_rng([self._seed, epoch, index])
-            order = generator.permutation(len(buffer)) if self._shuffle else np.arange(len(buffer))
+            order = np.arange(len(buffer))
+            if self._shuffle:
+                order = generator.permutation(len(buffer))
             order = order[np.argsort(lengths[order], kind="stable")]
             batches = _cut(lengths[order], self._max_tokens)
-            for batch in (
-                generator.permutation(len(batches)) if self._shuffle else range(len(batches))
-            ):
-                yield [buffer[sentence] for sentence in order[batches[batch]]]
+            if self._shuffle:
+                batches = [batches[index] for index in generator.permutation(len(batches))]
+            for batch in batches:
+                yield [buffer[index] for index in order[batch]]
+
+
+def _groups(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """Consecutive items in lists of `size`, the last of which may be shorter."""
+    remaining = iter(items)
+    group = list(islice(remaining, size))
+    while group:
+        yield group
+        group = list(islice(remaining, size))
 
 
 def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
@@ -124,14 +135,13 @@ def _cut(lengths: np.ndarray, max_tokens: int) -> list[slice]:
     # Shape: (n_sentences + 1,)
     n_tokens_before = np.concatenate([[0], np.cumsum(lengths + 2)])
     batches = []
-    first = 0
-    while first < len(lengths):
-        within = (
-            np.searchsorted(n_tokens_before, n_tokens_before[first] + max_tokens, side="right") - 1
-        )
-        last = max(int(within), first + 1)
-        batches.append(slice(first, last))
-        first = last
+    start = 0
+    while start < len(lengths):
+        limit = n_tokens_before[start] + max_tokens
+        end = int(np.searchsorted(n_tokens_before, limit, side="right")) - 1
+        end = max(end, start + 1)
+        batches.append(slice(start, end))
+        start = end
     return batches
 
 
@@ -143,8 +153,9 @@ def batch_tensors(sentences: Sequence[str], vocabulary: Mapping[str, int]) -> di
     """
     words = BYTES.numbered([sentence.split(" ") for sentence in sentences])
     unknown_id = vocabulary[UNKNOWN_WORD]
-    # The last one is that of padding, -1. Shape: (n_distinct + 1,)
-    word_ids = np.array([*(vocabulary.get(word, unknown_id) for word in words.words), NO_WORD_ID])
+    ids = [vocabulary.get(word, unknown_id) for word in words.words]
+    # Padding has the number -1, and so the last id. Shape: (n_distinct + 1,)
+    word_ids = np.array([*ids, NO_WORD_ID])
     return {"words": words, "word_ids": torch.from_numpy(word_ids[words.numbers])}
 
 

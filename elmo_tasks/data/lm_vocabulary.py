@@ -51,9 +51,8 @@ class LmVocabulary(Vocabulary):
             counts.update(instance["words"].metadata)
         words = WordList.from_counts(counts, max_words=max_words, min_count=min_count).words
         if len(words) <= 3:
-            raise ConfigurationError(
-                f"expected words that occur {min_count} times, got none of {len(counts)}"
-            )
+            expected = f"words that occur {min_count} times"
+            raise ConfigurationError(f"expected {expected}, got none of {len(counts)}")
         return cls._from_words(words)
 
     @classmethod

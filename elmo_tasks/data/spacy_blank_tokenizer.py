@@ -19,4 +19,7 @@ class SpacyBlankTokenizer(Tokenizer):
 
     def tokenize(self, text: str) -> list[Token]:
         """The words in NFC, with their places in `text`, in characters, without white space."""
-        return [Token(*word) for word in located_words(text, self._language)]
+        tokens = []
+        for word in located_words(text, self._language):
+            tokens.append(Token(word.text, word.start, word.end))
+        return tokens

@@ -1,5 +1,6 @@
 """Words as character ids, or as the pieces of a transformer, for AllenNLP's fields."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Optional
 
@@ -35,13 +36,12 @@ class ElmoTokenIndexer(TokenIndexer):
     ) -> None:
         super().__init__(token_min_padding_length)
         self._width = unicode_characters or MAX_CHARACTERS_PER_TOKEN
+        self._row_of: Callable[[str], np.ndarray] = word_to_character_ids
         # The readers already refuse the boundaries of other biLMs.
-        self._boundaries = BOUNDARIES if unicode_characters else ()
-        self._row_of = (
-            partial(word_to_code_points, width=self._width)
-            if unicode_characters
-            else word_to_character_ids
-        )
+        self._boundaries: Sequence[str] = ()
+        if unicode_characters:
+            self._row_of = partial(word_to_code_points, width=self._width)
+            self._boundaries = BOUNDARIES
 
     def count_vocab_items(self, token: Token, counter: dict[str, dict[str, int]]) -> None:
         """Does nothing: the ids do not depend on a vocabulary."""
@@ -78,19 +78,18 @@ class WordCharactersIndexer(TokenCharactersIndexer):
     def __init__(self, min_padding_length: int, **kwargs: Any) -> None:
         super().__init__(min_padding_length=min_padding_length, **kwargs)
         # One attribute, so a thread never sees the ids of a different vocabulary.
-        self._ids: tuple[Vocabulary | None, dict[str | None, list[int]]] = None, {}
+        self._ids: tuple[Vocabulary | None, dict[str | None, list[int]]] = (None, {})
 
     def tokens_to_indices(self, tokens: list[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         owner, ids = self._ids
         # The cache is limited, because a predictor may read text of any length.
         if vocabulary is not owner or len(ids) > 200_000:
             ids = {}
-            self._ids = vocabulary, ids
+            self._ids = (vocabulary, ids)
         for token in tokens:
             if token.text not in ids:
-                (ids[token.text],) = super().tokens_to_indices([token], vocabulary)[
-                    "token_characters"
-                ]
+                indexed = super().tokens_to_indices([token], vocabulary)
+                ids[token.text] = indexed["token_characters"][0]
         return {"token_characters": [ids[token.text] for token in tokens]}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,10 +142,12 @@ class TransformerIndexer(TokenIndexer):
             max_length=self._max_length,
             return_overflowing_tokens=True,
         )
-        of_pieces = map(segments.word_ids, range(len(segments["input_ids"])))
-        numbers = [[0 if word is None else word + 1 for word in words] for words in of_pieces]
+        word_numbers = []
+        for segment in range(len(segments["input_ids"])):
+            words_of_pieces = segments.word_ids(segment)
+            word_numbers.append([0 if word is None else word + 1 for word in words_of_pieces])
         inputs = {name: segments[name] for name in tokenizer.model_input_names if name in segments}
-        return {**inputs, "word_numbers": numbers, "mask": [True] * len(tokens)}
+        return {**inputs, "word_numbers": word_numbers, "mask": [True] * len(tokens)}
 
     def get_padding_lengths(self, indexed_tokens: IndexedTokenList) -> dict[str, int]:
         segments = indexed_tokens["input_ids"]
@@ -159,9 +160,14 @@ class TransformerIndexer(TokenIndexer):
     def as_padded_tensor_dict(
         self, tokens: IndexedTokenList, padding_lengths: dict[str, int]
     ) -> dict[str, torch.Tensor]:
-        shape = padding_lengths["segments"], padding_lengths["pieces"]
-        tensors = {name: torch.zeros(shape, dtype=torch.long) for name in tokens if name != "mask"}
-        for name, padded in tensors.items():
-            for row, segment in zip(padded, tokens[name], strict=False):
+        shape = (padding_lengths["segments"], padding_lengths["pieces"])
+        tensors = {}
+        for name, segments in tokens.items():
+            if name == "mask":
+                continue
+            padded = torch.zeros(shape, dtype=torch.long)
+            for row, segment in zip(padded, segments, strict=False):
                 row[: len(segment)] = torch.tensor(segment)
-        return {**tensors, "mask": torch.arange(padding_lengths["words"]) < len(tokens["mask"])}
+            tensors[name] = padded
+        tensors["mask"] = torch.arange(padding_lengths["words"]) < len(tokens["mask"])
+        return tensors

@@ -15,8 +15,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-__all__ = ["ForwardMember", "compare_checksums", "expect_regular_file", "is_tar", "plain_members"]
-__all__ += ["unpack", "unpack_tar", "unpack_zip"]
+__all__ = [
+    "ForwardMember",
+    "compare_checksums",
+    "expect_regular_file",
+    "is_tar",
+    "plain_members",
+    "unpack",
+    "unpack_tar",
+    "unpack_zip",
+]
 
 _OF_THE_DISK = (
     errno.EACCES,

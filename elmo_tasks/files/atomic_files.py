@@ -8,14 +8,23 @@ import re
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from fnmatch import filter as matching
+from fnmatch import fnmatch
 from pathlib import Path
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
-__all__ = ["atomic_file", "atomic_folder", "check_not_input", "check_replaceable", "check_space"]
-__all__ += ["locked", "remove_leftovers", "replace_folder", "restore_folder"]
+__all__ = [
+    "atomic_file",
+    "atomic_folder",
+    "check_not_input",
+    "check_replaceable",
+    "check_space",
+    "locked",
+    "remove_leftovers",
+    "replace_folder",
+    "restore_folder",
+]
 
 _TEMPORARY = re.compile("_tmp-[0-9a-f]{12}-.*")
 
@@ -106,29 +115,37 @@ def restore_folder(path: Path) -> None:
     Puts back a locked folder that a killed process has moved away, and removes what it has left
     beside it.
     """
-    for kind in ("old", "tmp"):
-        for left in path.parent.glob(f"_{kind}-{'[0-9a-f]' * 12}-*"):
-            if left.is_dir() and left.name[18:] == path.name:
-                if kind == "old" and not path.exists():
-                    os.replace(left, path)
-                else:
-                    shutil.rmtree(left, ignore_errors=True)
+    for folder in _leftovers_beside(path, "old"):
+        if path.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            os.replace(folder, path)
+    for folder in _leftovers_beside(path, "tmp"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _beside(path: Path, kind: str) -> Path:
-    return path.with_name(f"_{kind}-{uuid4().hex[:12]}-{path.name}")
+def _beside(path: Path, purpose: str) -> Path:
+    return path.with_name(f"_{purpose}-{uuid4().hex[:12]}-{path.name}")
+
+
+def _leftovers_beside(path: Path, purpose: str) -> Iterator[Path]:
+    """Folders with names that `_beside` has made."""
+    for child in path.parent.glob(f"_{purpose}-{'[0-9a-f]' * 12}-*"):
+        _, _, name = child.name.split("-", 2)
+        if child.is_dir() and name == path.name:
+            yield child
 
 
 def check_replaceable(path: Path, patterns: Collection[str]) -> None:
     """
     Raises a `FileExistsError` if a folder contains files whose names match none of the patterns.
     """
-    names = os.listdir(path) if path.exists() else []
-    others = set(names).difference(*(matching(names, pattern) for pattern in patterns))
-    if others:
-        raise FileExistsError(
-            f"expected a new or empty folder, but it contains other files ({min(others)}): {path}"
-        )
+    if not path.exists():
+        return
+    for name in sorted(os.listdir(path)):
+        if not any(fnmatch(name, pattern) for pattern in patterns):
+            problem = f"it contains other files ({name})"
+            raise FileExistsError(f"expected a new or empty folder, but {problem}: {path}")
 
 
 @contextmanager
@@ -144,9 +161,8 @@ def locked(path: Path) -> Iterator[bool]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise BlockingIOError(
-            f"another process is writing {path}: wait for it, or choose another output"
-        ) from None
+        hint = "wait for it, or choose another output"
+        raise BlockingIOError(f"another process is writing {path}: {hint}") from None
     except (OSError, NotImplementedError):
         pass
     try:
@@ -165,10 +181,11 @@ def check_not_input(output: Path, *inputs: str | os.PathLike[str]) -> None:
     Raises a `ValueError` if the output would replace one of the inputs, even under a different
     path.
     """
-    if output.is_file() and any(
-        os.path.isfile(each) and os.path.samefile(each, output) for each in inputs
-    ):
-        raise ValueError(f"the output would replace an input: {output}")
+    if not output.is_file():
+        return
+    for path in inputs:
+        if os.path.isfile(path) and os.path.samefile(path, output):
+            raise ValueError(f"the output would replace an input: {output}")
 
 
 def check_space(path: Path, n_bytes: int, largest_file: int = 0) -> None:
@@ -196,21 +213,21 @@ def _largest_file() -> int | None:
 
 
 def _is_device(path: Path) -> bool:
+    if not path.exists() or path.is_dir():
+        return False
     # If stdout is redirected to a file, /dev/stdout is a link to that file.
-    return (
-        path.exists()
-        and not path.is_dir()
-        and (not path.is_file() or path.absolute().parent == Path("/dev"))
-    )
+    return not path.is_file() or path.absolute().parent == Path("/dev")
 
 
 def _sync(path: Path) -> None:
     """Waits until a file, or the names in a folder, are on the disk."""
-    if (
-        os.name == "nt" and path.is_dir()
-    ):  # Windows opens files only, and syncs those that are open for writing.
-        return
-    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    flags = os.O_RDONLY
+    if os.name == "nt":
+        # Windows opens files only, and syncs those that are open for writing.
+        if path.is_dir():
+            return
+        flags = os.O_RDWR
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:

@@ -9,11 +9,14 @@ from elmo_tasks.version import RELEASE, __version__
 __all__ = ["check_installed", "needs"]
 
 _ALLENNLP = (
-    f"pip install 'elmo_tasks[allennlp]' {RELEASE}/allennlp_today-{__version__}-py3-none-any.whl, then pip install "
-    "--no-deps allennlp==2.10.1 allennlp-models==2.10.1 'cached-path>=1.8.10'"
-    if RELEASE
-    else "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
+    "in a checkout, run pip install -e '.[allennlp]', then pip install --no-deps -r allennlp.txt"
 )
+if RELEASE:
+    _ALLENNLP = (
+        "pip install 'elmo_tasks[allennlp]' "
+        f"{RELEASE}/allennlp_today-{__version__}-py3-none-any.whl, then pip install "
+        "--no-deps allennlp==2.10.1 allennlp-models==2.10.1 'cached-path>=1.8.10'"
+    )
 
 
 @contextmanager
@@ -22,13 +25,12 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if not str(error.name).startswith("elmo_tasks"):
-            remedy = (
-                _ALLENNLP
-                if str(error.name).startswith("allennlp")
-                else f"pip install 'elmo_tasks[{extra}]'"
-            )
-            error.msg = f"{error.name} is not installed: {remedy}"
+        module = str(error.name)
+        if not module.startswith("elmo_tasks"):
+            remedy = f"pip install 'elmo_tasks[{extra}]'"
+            if module.startswith("allennlp"):
+                remedy = _ALLENNLP
+            error.msg = f"{module} is not installed: {remedy}"
         raise
 
 

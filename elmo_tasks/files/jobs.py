@@ -80,14 +80,14 @@ def ending_of(
     output: str | os.PathLike[str], source: Path, endings: Sequence[str], *, force: bool
 ) -> str:
     """The ending of an output that may be written. `/` is the ending of a folder."""
-    ending = next((ending for ending in endings if os.fspath(output).endswith(ending)), None)
-    if ending is None:
+    matching = [ending for ending in endings if os.fspath(output).endswith(ending)]
+    if not matching:
         raise ValueError(f"expected an output that ends with {', '.join(endings)}, got {output}")
     path = Path(output)
     check_not_input(path, source)
     if path.exists() and not force and not is_joined(path):
         raise _exists(path)
-    return ending
+    return matching[0]
 
 
 def _exists(output: Path) -> FileExistsError:
@@ -135,7 +135,8 @@ class FolderOutput:
     mark: str
 
     def check(self, output: Path) -> None:
-        check_replaceable(output, ["*"] if (output / self.mark).exists() else [])
+        if not (output / self.mark).exists():
+            check_replaceable(output, [])
 
     def whole(self, folder: Path, output: Path) -> Path:
         return folder / "whole"
@@ -195,11 +196,13 @@ class Job:
         other processes, and then the output. A second job with the same output is an error, and so
         are existing parts of a different one, unless `force` removes them.
         """
-        for number in (self.part_items, 1 if workers is None else workers):
-            at_least_one(number)
+        at_least_one(self.part_items)
+        if workers is not None:
+            at_least_one(workers)
         # The target of a link may be on a different disk.
         output = self.output.resolve()
-        folder, record = output.with_name(f"{output.name}.parts"), _record(output)
+        folder = output.with_name(f"{output.name}.parts")
+        record = _record(output)
         whole = ending.whole(folder, output)
         with locked(output) as is_locked:
             if is_locked:
@@ -214,10 +217,10 @@ class Job:
                     raise _exists(output)
                 ending.check(output)
                 self._resume(folder)
-                n_before = len(self._parts_in(folder))
-                with _continued():
+                with _interruption_explained():
                     missing = _missing_parts(items, folder, self.suffix, self.part_items)
-                    self._report(_written(missing, write, workers, ray, device), n_before)
+                    written = _written(missing, write, workers=workers, ray=ray, device=device)
+                    self._report(written, n_parts_before=len(self._parts_in(folder)))
                     ending.write(self._parts_in(folder), whole)
                 os.replace(folder / _JOB, record)
             if whole.exists():
@@ -235,7 +238,10 @@ class Job:
         if self.force or not file.exists() or not any(folder.glob("part-*")):
             check_replaceable(folder, _FILES)
             for child in folder.iterdir():
-                shutil.rmtree(child) if child.is_dir() else child.unlink()
+                if child.is_dir():
+                    shutil.rmtree(child)
+                else:
+                    child.unlink()
             write_json(file, self.settings)
         remove_leftovers(folder)
         self._check_same(file, folder)
@@ -246,63 +252,62 @@ class Job:
 
     def _parts_in(self, folder: Path) -> list[Path]:
         """The parts of this job that exist. Any others are an error."""
-        known = {_part_file(folder, number, self.suffix) for number in range(self._n_parts)}
-        parts = sorted(folder.glob("part-*"))
-        for part in parts:
-            if part not in known:
-                raise ValueError(f"expected {self._n_parts} parts: remove {part}")
-        return parts
+        expected = {_part_file(folder, number, self.suffix) for number in range(self._n_parts)}
+        files = sorted(folder.glob("part-*"))
+        for file in files:
+            if file not in expected:
+                raise ValueError(f"expected {self._n_parts} parts: remove {file}")
+        return files
 
     def _check_same(self, file: Path, path: Path) -> None:
         """
         Whether what a killed job has left at a path, with its settings in a file, is from the same
         job.
         """
-        before, now = read_json(file), self.settings
-        changed = [
-            f"{key} was {before.get(key)!r}, now {now[key]!r}"
-            for key in now
-            if before.get(key) != now[key]
-        ]
-        if changed:
-            found = f"{path} belongs to a different job ({', '.join(changed)})"
-            raise ValueError(f"{found}: use --force (force=True) to start again")
+        old_settings = read_json(file)
+        changes = []
+        for key, value in self.settings.items():
+            old_value = old_settings.get(key)
+            if old_value != value:
+                changes.append(f"{key} was {old_value!r}, now {value!r}")
+        if changes:
+            problem = f"{path} belongs to a different job ({', '.join(changes)})"
+            raise ValueError(f"{problem}: use --force (force=True) to start again")
 
     def _report(self, written: Iterator[int], n_parts_before: int) -> None:
         """
         Shows the progress: a bar on a terminal; elsewhere lines in a log, at the start and every
         minute.
         """
-        done = before = min(self.n_items, self.part_items * n_parts_before)
+        name = self.output
+        total = self.n_items
+        unit = self.unit
         message = "%s: %d %s; %d of %d parts exist"
-        sizes = self.n_items, self.unit, n_parts_before, self._n_parts
-        logger.info(message, self.output, *sizes)
-        start = logged = time.monotonic()
-        with tqdm(total=self.n_items, initial=done, disable=None, unit=self.unit) as bar:
+        logger.info(message, name, total, unit, n_parts_before, self._n_parts)
+        n_before = min(total, self.part_items * n_parts_before)
+        n_computed = 0
+        start = time.monotonic()
+        last_logged = start
+        with tqdm(total=total, initial=n_before, disable=None, unit=unit) as bar:
             for n_written in written:
                 bar.update(n_written)
-                done += n_written
-                if bar.disable and (now := time.monotonic()) - logged >= _LOG_SECONDS:
-                    logged, left = now, (now - start) * (self.n_items - done) / (done - before)
+                n_computed += n_written
+                now = time.monotonic()
+                if bar.disable and now - last_logged >= _LOG_SECONDS:
+                    last_logged = now
+                    n_done = n_before + n_computed
+                    seconds_left = (now - start) * (total - n_done) / n_computed
                     logger.info(
-                        "%s: %d of %d %s, %d s left",
-                        self.output,
-                        done,
-                        self.n_items,
-                        self.unit,
-                        left,
+                        "%s: %d of %d %s, %d s left", name, n_done, total, unit, seconds_left
                     )
-        logger.info(
-            "%s: computed %d %s in %d s",
-            self.output,
-            done - before,
-            self.unit,
-            time.monotonic() - start,
-        )
+        seconds = time.monotonic() - start
+        logger.info("%s: computed %d %s in %d s", name, n_computed, unit, seconds)
 
 
 def _has_content(output: Path) -> bool:
-    return any(output.iterdir()) if output.is_dir() else output.exists()
+    if output.is_dir():
+        return any(output.iterdir())
+    return output.exists()
 
 
 def _part_file(folder: Path, number: int, suffix: str) -> Path:
@@ -310,7 +315,7 @@ def _part_file(folder: Path, number: int, suffix: str) -> Path:
 
 
 @contextmanager
-def _continued() -> Iterator[None]:
+def _interruption_explained() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
@@ -321,50 +326,57 @@ def _missing_parts(
     items: Iterable[Item], folder: Path, suffix: str, n_items: int
 ) -> Iterator[Part[Item]]:
     """The parts of `n_items` items that are not in the folder."""
-    items = iter(items)
+    remaining = iter(items)
     for number in count():
-        if not (some := list(islice(items, n_items))):
+        items_of_part = list(islice(remaining, n_items))
+        if not items_of_part:
             return
         file = _part_file(folder, number, suffix)
         if not file.exists():
-            yield Part(file, number * n_items, some)
+            yield Part(file, number * n_items, items_of_part)
 
 
 def _written(
     parts: Iterator[Part[Item]],
     write: Callable[[Part[Item]], int],
+    *,
     workers: int | None,
     ray: str | None,
     device: str | None,
 ) -> Iterator[int]:
-    if workers is None and ray is None:
-        yield from map(write, parts)
-        return
+    """The numbers of items of the parts that `write` writes, by this process or others."""
     if ray is not None:
-        yield from _written_on_ray(
-            parts, write, workers, ray, "GPU" if (device or "").startswith("cuda") else "CPU"
-        )
-        return
-    from torch import get_num_threads  # It counts the cores that this process may use.
+        uses_gpu = device is not None and device.startswith("cuda")
+        return _written_on_ray(parts, write, workers, ray, "GPU" if uses_gpu else "CPU")
+    if workers is not None:
+        return _written_by_processes(parts, write, workers)
+    return map(write, parts)
 
-    n_threads = (
-        None if "OMP_NUM_THREADS" in os.environ else max(1, get_num_threads() // (workers or 1))
-    )
+
+def _written_by_processes(
+    parts: Iterator[Part[Item]], write: Callable[[Part[Item]], int], workers: int
+) -> Iterator[int]:
+    # It counts the cores that this process may use.
+    from torch import get_num_threads
+
+    n_threads = None
+    if "OMP_NUM_THREADS" not in os.environ:
+        n_threads = max(1, get_num_threads() // workers)
     # Spawned, because a process forked from one with torch threads can hang.
-    with multiprocessing.get_context("spawn").Pool(workers, _start_worker, (n_threads,)) as pool:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(workers, initializer=_start_worker, initargs=(n_threads,)) as pool:
         processes = multiprocessing.active_children()
-        done = pool.imap(write, parts)
+        written = pool.imap(write, parts)
         while True:
             try:
-                yield done.next(timeout=5)
+                yield written.next(timeout=5)
             except StopIteration:
                 return
             except multiprocessing.TimeoutError:
                 # The pool replaces a process that was killed, but never computes its part.
                 if any(process.exitcode is not None for process in processes):
-                    raise RuntimeError(
-                        "a worker was killed, possibly for its memory: the same command continues"
-                    ) from None
+                    cause = "a worker was killed, possibly for its memory"
+                    raise RuntimeError(f"{cause}: the same command continues") from None
 
 
 def _start_worker(n_threads: int | None) -> None:
@@ -388,7 +400,10 @@ def _written_on_ray(
 
     if not ray.is_initialized():
         ray.init(address)
-    settings = {name: value for name, value in os.environ.items() if name.startswith("ELMO_TASKS_")}
+    settings = {}
+    for name, value in os.environ.items():
+        if name.startswith("ELMO_TASKS_"):
+            settings[name] = value
 
     def compute(part: Part[Item]) -> int:
         os.environ.update(settings)

@@ -10,7 +10,14 @@ from typing import Any
 from elmo_tasks.files.atomic_files import atomic_file
 from elmo_tasks.files.lines import numbered_lines
 
-__all__ = ["file_digest", "json_lines", "read_json", "text_digest", "write_json"]
+__all__ = [
+    "file_digest",
+    "first_json_line",
+    "json_lines",
+    "read_json",
+    "text_digest",
+    "write_json",
+]
 
 
 def read_json(path: str | os.PathLike[str], decode: Callable[[str], Any] = json.loads) -> Any:
@@ -25,6 +32,17 @@ def read_json(path: str | os.PathLike[str], decode: Callable[[str], Any] = json.
         raise ValueError(f"expected JSON: {os.fspath(path)}: {error}") from None
 
 
+def first_json_line(path: str | os.PathLike[str]) -> Any:
+    """The value of the first line that is not blank. `None`: it is not JSON, or does not exist."""
+    for _, line in numbered_lines(path):
+        if line.strip():
+            try:
+                return json.loads(line)
+            except (ValueError, RecursionError):
+                return None
+    return None
+
+
 def json_lines(
     path: str | os.PathLike[str], decode: Callable[[str], Any] = json.loads
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -33,16 +51,16 @@ def json_lines(
     ignored.
     """
     for number, line in numbered_lines(path):
-        if line.strip():
-            try:
-                content = decode(line)
-            except (ValueError, RecursionError):
-                content = None
-            if not isinstance(content, dict):
-                raise ValueError(
-                    f"expected a JSON object in each line, got {line[:60]!r}: {path}, line {number}"
-                )
-            yield number, content
+        if not line.strip():
+            continue
+        try:
+            content = decode(line)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            expected = "a JSON object in each line"
+            raise ValueError(f"expected {expected}, got {line[:60]!r}: {path}, line {number}")
+        yield number, content
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -15,8 +15,17 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMPRESSED", "as_cell", "decoded", "is_cell", "lines_in_utf8", "located"]
-__all__ += ["numbered_lines", "opened", "text_of_file"]
+__all__ = [
+    "COMPRESSED",
+    "as_cell",
+    "decoded",
+    "is_cell",
+    "lines_in_utf8",
+    "located",
+    "numbered_lines",
+    "opened",
+    "text_of_file",
+]
 
 _DECOMPRESSORS: dict[str, Callable[[str], Any]] = {
     ".gz": gzip.open,
@@ -43,9 +52,8 @@ def opened(path: str | PathLike[str]) -> Iterator[io.BufferedReader]:
         # Errors of the system have an `errno`; errors of bz2 and gzip do not.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ValueError(
-            f"expected a file that can be decompressed: {fspath(path)}: {error}"
-        ) from error
+        expected = "a file that can be decompressed"
+        raise ValueError(f"expected {expected}: {fspath(path)}: {error}") from error
 
 
 def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
@@ -61,15 +69,16 @@ def lines_in_utf8(file: io.BufferedReader) -> Iterable[bytes]:
         if start.startswith(codecs.BOM_UTF8):
             file.read(len(codecs.BOM_UTF8))
         return file
+    errors = "surrogateescape" if encoding == "utf-8" else "replace"
     # With an empty `newline`, the ends are those of the file.
-    text = io.TextIOWrapper(
-        file, encoding, "surrogateescape" if encoding == "utf-8" else "replace", newline=""
-    )
-    return (line.removeprefix("\ufeff").encode("utf-8", "surrogateescape") for line in text)
+    lines = io.TextIOWrapper(file, encoding, errors, newline="")
+    return (line.removeprefix("\ufeff").encode("utf-8", "surrogateescape") for line in lines)
 
 
 def _encoding_of(start: bytes) -> str:
-    return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8"
 
 
 def decoded(start: bytes) -> str:
@@ -90,11 +99,12 @@ def numbered_lines(
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:
+                byte = f"{line[error.start]:#04x}"
                 place = f"{fspath(path)}, line {number}, byte {error.start + 1}"
-                raise ValueError(
-                    f"expected UTF-8, got byte {line[error.start]:#04x}: {place}"
-                ) from None
-            yield number, text if keep_ends else text.rstrip("\r\n")
+                raise ValueError(f"expected UTF-8, got byte {byte}: {place}") from None
+            if not keep_ends:
+                text = text.rstrip("\r\n")
+            yield number, text
 
 
 def text_of_file(path: str | PathLike[str]) -> str:
@@ -104,7 +114,10 @@ def text_of_file(path: str | PathLike[str]) -> str:
     """
     with opened(path) as file:
         has_mark = file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8)
-    return " " * has_mark + "".join(line for _, line in numbered_lines(path, keep_ends=True))
+    text = "".join(line for _, line in numbered_lines(path, keep_ends=True))
+    if has_mark:
+        return " " + text
+    return text
 
 
 @contextmanager
@@ -117,13 +130,15 @@ def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, ValueError) and fspath(path) in str(error):
             raise
-        what = (
-            error if isinstance(error, ValueError) else f"expected a different structure ({error})"
-        )
-        what = f"expected the key {error}" if isinstance(error, KeyError) else what
-        raise ValueError(
-            f"{what}: {fspath(path)}, {place if isinstance(place, str) else f'line {place}'}"
-        ) from error
+        if isinstance(error, ValueError):
+            message = str(error)
+        elif isinstance(error, KeyError):
+            message = f"expected the key {error}"
+        else:
+            message = f"expected a different structure ({error})"
+        if not isinstance(place, str):
+            place = f"line {place}"
+        raise ValueError(f"{message}: {fspath(path)}, {place}") from error
 
 
 def is_cell(text: str) -> bool:

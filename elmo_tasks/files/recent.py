@@ -26,7 +26,8 @@ class Recent(Generic[Value]):
     """
 
     def __init__(self, max_size: float, *, keeps_first: bool = False) -> None:
-        self._max_size, self._keeps_first = max_size, keeps_first
+        self._max_size = max_size
+        self._keeps_first = keeps_first
         self._size = 0
         # From the value that was used longest ago to the last one.
         self._values: dict[Hashable, tuple[Value, int]] = {}
@@ -37,19 +38,23 @@ class Recent(Generic[Value]):
         with self._lock:
             if key not in self._values:
                 return None
-            self._values[key] = entry = self._values.pop(key)
-        return entry[0]
+            # As the one that was used last.
+            value, size = self._values.pop(key)
+            self._values[key] = (value, size)
+        return value
 
     def put(self, key: Hashable, value: Value, size: int) -> None:
         """Keeps a value, which nobody may change, unless the key has one."""
         with self._lock:
-            if key in self._values or (self._keeps_first and self._size + size > self._max_size):
+            is_full = self._size + size > self._max_size
+            if key in self._values or (self._keeps_first and is_full):
                 return
-            self._values[key] = value, size
+            self._values[key] = (value, size)
             self._size += size
             while self._size > self._max_size:
-                _, oldest = self._values.pop(next(iter(self._values)))
-                self._size -= oldest
+                oldest_key = next(iter(self._values))
+                _, oldest_size = self._values.pop(oldest_key)
+                self._size -= oldest_size
 
     def clear(self) -> None:
         self.__init__(self._max_size, keeps_first=self._keeps_first)  # type: ignore[misc]

@@ -13,7 +13,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def _folder(name: str) -> Path:
     """Inside the package if it was installed from a wheel, next to the package in a checkout."""
     inside = _PACKAGE / name
-    return inside if inside.is_dir() else _PACKAGE.parent / name
+    if inside.is_dir():
+        return inside
+    return _PACKAGE.parent / name
 
 
 FIXTURES = _folder("fixtures")

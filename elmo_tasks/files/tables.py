@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_tasks.files.extras import needs
-from elmo_tasks.files.json_files import json_lines, read_json
+from elmo_tasks.files.json_files import first_json_line, json_lines, read_json
 from elmo_tasks.files.lines import located, numbered_lines
 
 __all__ = ["REPEATED", "TABLES", "Row", "TableOptions", "plain_json", "write_csv", "write_xlsx"]
@@ -32,11 +32,13 @@ Row = dict[str, Any]
 REPEATED = object()
 """The value of a column with a name that several columns have."""
 
-_Numbered = Iterator[tuple[int, Row]]
+_NumberedRows = Iterator[tuple[int, Row]]
 # The number of the line or row in the file, and the cells.
-_Cells = Iterator[tuple[int, Sequence[Any]]]
+_NumberedCells = Iterator[tuple[int, Sequence[Any]]]
 # Limits of Excel: rows of a sheet below its header, columns, and characters of a cell.
-MAX_ROWS, _MAX_COLUMNS, _MAX_CHARACTERS = 2**20 - 1, 2**14, 2**15 - 1
+MAX_ROWS = 2**20 - 1
+_MAX_COLUMNS = 2**14
+_MAX_CHARACTERS = 2**15 - 1
 # A line before the header that names the delimiter, which some programs put in quotation marks.
 _DELIMITER_OF_EXCEL = re.compile(r'"?sep=(.)"?\s*')
 
@@ -80,7 +82,9 @@ def _repeated(columns: Iterable[str]) -> Row:
 
 def _json_object(pairs: list[tuple[str, Any]]) -> Row:
     row = dict(pairs)
-    return row if len(row) == len(pairs) else row | _repeated(name for name, _ in pairs)
+    if len(row) < len(pairs):
+        row |= _repeated(name for name, _ in pairs)
+    return row
 
 
 # `json.loads` would make a decoder for each line.
@@ -88,41 +92,38 @@ _decode = json.JSONDecoder(object_pairs_hook=_json_object).decode
 _rows_of_json_lines = partial(json_lines, decode=_decode)
 
 
-def _json_lines(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _json_lines(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     return _rows_of_json_lines(path)
 
 
-def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     """
     The objects or strings of a list, which is read as a whole; an object; or JSON lines in a file
     named `.json`.
     """
-    start = next((line for _, line in numbered_lines(path) if line.strip()), "")
-    try:
-        has_lines = isinstance(json.loads(start), dict)
-    except (ValueError, RecursionError):
-        has_lines = False
-    if has_lines:
+    if isinstance(first_json_line(path), dict):
         yield from _rows_of_json_lines(path)
         return
     content = read_json(path, _decode)
     rows = content if isinstance(content, list) else [content]
     for number, row in enumerate(rows, start=1):
-        yield number, row if isinstance(row, dict) else {"text": row}
+        if not isinstance(row, dict):
+            row = {"text": row}
+        yield number, row
 
 
-def _csv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _csv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     return _rows_below_header(path, _csv_cells(path, options), "line", options)
 
 
-def _csv_cells(path: Path, options: TableOptions) -> _Cells:
+def _csv_cells(path: Path, options: TableOptions) -> _NumberedCells:
     # The default is 131,072 characters, but a text may be a book.
     csv.field_size_limit(2**31 - 1)
     lines = numbered_lines(path, keep_ends=True)
-    no_line = 0, ""
+    no_line = (0, "")
     number, header = next(lines, no_line)
-    of_excel = _DELIMITER_OF_EXCEL.fullmatch(header)
-    if of_excel:
+    delimiter_line = _DELIMITER_OF_EXCEL.fullmatch(header)
+    if delimiter_line:
         number, header = next(lines, no_line)
     if options.header_row is None:
         while header.isspace():
@@ -130,17 +131,18 @@ def _csv_cells(path: Path, options: TableOptions) -> _Cells:
     else:
         while header and number < options.header_row:
             number, header = next(lines, no_line)
-    # Otherwise the one that makes the most columns of the header.
-    delimiters = of_excel[1] if of_excel else ",;\t|"
-    delimiter = max(delimiters, key=partial(_n_columns, header))
+    if delimiter_line:
+        delimiter = delimiter_line[1]
+    else:
+        delimiter = max(",;\t|", key=partial(_n_columns, header))
     texts = chain([header], (line for _, line in lines))
     rows = csv.reader(texts, delimiter=delimiter, strict=True)
-    first_number = number
+    header_number = number
     try:
         for cells in rows:
             if cells:
                 yield number, cells
-            number = first_number + rows.line_num
+            number = header_number + rows.line_num
     except csv.Error as error:
         raise ValueError(f"{error}: {path}, line {number}") from None
 
@@ -149,7 +151,7 @@ def _n_columns(header: str, delimiter: str) -> int:
     return len(next(csv.reader([header], delimiter=delimiter)))
 
 
-def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     """
     Quotation marks are part of the texts, as in exports of databases: `csv` reads them as those of
     CSV.
@@ -158,12 +160,12 @@ def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
     return _rows_below_header(path, cells, "line", options)
 
 
-def _xlsx_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _xlsx_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     """The rows of one sheet, one at a time. A formula has the value that Excel has saved."""
     return _rows_below_header(path, _xlsx_cells(path, options), "row", options, is_padded=True)
 
 
-def _xlsx_cells(path: Path, options: TableOptions) -> _Cells:
+def _xlsx_cells(path: Path, options: TableOptions) -> _NumberedCells:
     with needs("tables"):
         from openpyxl import load_workbook
         from openpyxl.utils.escape import unescape
@@ -191,45 +193,50 @@ def _sheet_of(workbook: Any, path: Path, options: TableOptions) -> Any:
                 return sheet
         titles = ", ".join(repr(sheet.title) for sheet in sheets)
         raise ValueError(f"expected one of the sheets {titles}, got {options.sheet!r}")
-    shown = [sheet for sheet in sheets if sheet.sheet_state == "visible"] or sheets
-    filled = []
-    for sheet in shown[1:]:
+    visible_sheets = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
+    sheets = visible_sheets or sheets
+    first_sheet = sheets[0]
+    ignored_titles = []
+    for sheet in sheets[1:]:
+        # One row is enough to tell that a sheet is not empty.
         if any(islice(sheet.iter_rows(values_only=True), 1)):
-            filled.append(sheet.title)
-    if filled:
-        _warn_of_sheets(path, shown[0].title, *filled)
-    return shown[0]
+            ignored_titles.append(repr(sheet.title))
+    if ignored_titles:
+        _warn_of_sheets(path, first_sheet.title, ", ".join(ignored_titles))
+    return first_sheet
 
 
 @cache
-def _warn_of_sheets(path: Path, title: str, *others: str) -> None:
-    names = ", ".join(map(repr, others))
-    logger.warning("%s: reads the first sheet, %r, not %s (--sheet)", path, title, names)
+def _warn_of_sheets(path: Path, title: str, ignored_titles: str) -> None:
+    message = "%s: reads the first sheet, %r, not %s (--sheet)"
+    logger.warning(message, path, title, ignored_titles)
 
 
 def _rows_below_header(
-    path: Path, numbered: _Cells, unit: str, options: TableOptions, is_padded: bool = False
-) -> _Numbered:
+    path: Path, numbered: _NumberedCells, unit: str, options: TableOptions, is_padded: bool = False
+) -> _NumberedRows:
     """The rows below the names of the columns. Columns without a name are left out."""
     header_row = options.header_row or 0
     numbered = dropwhile(lambda numbered_cells: numbered_cells[0] < header_row, numbered)
     number, header = next(numbered, (0, []))
-    if options.header_row == 0:
-        numbered = chain([(number, header)] if header else [], numbered)
-        header = list(range(1, len(header) + 1))
     columns = ["" if cell is None else str(cell).strip() for cell in header]
+    if options.header_row == 0 and header:
+        numbered = chain([(number, header)], numbered)
+        columns = [str(column) for column in range(1, len(header) + 1)]
+    n_columns = len(columns)
     repeated = _repeated(columns)
-    for n_rows, (number, cells) in enumerate(numbered, start=1):
-        is_short = len(cells) < len(columns) and not is_padded
-        if is_short or any(cell not in ("", None) for cell in cells[len(columns) :]):
-            found = f"expected {len(columns)} columns, as in the header, got {len(cells)}"
-            raise ValueError(f"{found}: {path}, {unit} {number}")
-        row = dict(zip_longest(columns, cells[: len(columns)])) | repeated
+    for row_number, (number, cells) in enumerate(numbered, start=1):
+        is_short = len(cells) < n_columns and not is_padded
+        is_long = any(cell not in ("", None) for cell in cells[n_columns:])
+        if is_short or is_long:
+            problem = f"expected {n_columns} columns, as in the header, got {len(cells)}"
+            raise ValueError(f"{problem}: {path}, {unit} {number}")
+        row = dict(zip_longest(columns, cells[:n_columns])) | repeated
         row.pop("", None)
-        yield n_rows, row
+        yield row_number, row
 
 
-def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
+def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     with needs("parquet"):
         from pyarrow.parquet import ParquetFile
 
@@ -244,7 +251,7 @@ def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _Numbered:
                 yield next(numbers), dict(zip(names, cells, strict=True)) | repeated
 
 
-TABLES: dict[str, Callable[[Path, TableOptions], _Numbered]] = {
+TABLES: dict[str, Callable[[Path, TableOptions], _NumberedRows]] = {
     "jsonl": _json_lines,
     "json": _json_rows,
     "csv": _csv_rows,
@@ -265,9 +272,9 @@ def plain_json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): plain_json(each) for key, each in value.items()}
+        return {str(key): plain_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return list(map(plain_json, value))
+        return [plain_json(item) for item in value]
     return str(value)
 
 
@@ -293,16 +300,22 @@ def write_xlsx(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
         if not isinstance(value, str):
             return value
         n_cut += len(value) > _MAX_CHARACTERS
-        cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("\ufffd", value[:_MAX_CHARACTERS]))
+        text = ILLEGAL_CHARACTERS_RE.sub("\ufffd", value[:_MAX_CHARACTERS])
+        cell = WriteOnlyCell(sheet, text)
         cell.data_type = "s"
         return cell
 
-    workbook, rows = Workbook(write_only=True), iter(rows)
-    n_rows = MAX_ROWS
-    while n_rows == MAX_ROWS:
+    workbook = Workbook(write_only=True)
+    remaining = iter(rows)
+    is_full = True
+    while is_full:
         sheet = workbook.create_sheet()
-        for n_rows, row in enumerate(chain([columns], islice(rows, MAX_ROWS))):  # noqa: B007
-            sheet.append(list(map(cell_of, row)))
+        sheet.append([cell_of(name) for name in columns])
+        n_rows = 0
+        for row in islice(remaining, MAX_ROWS):
+            sheet.append([cell_of(value) for value in row])
+            n_rows += 1
+        is_full = n_rows == MAX_ROWS
     workbook.save(path)
     if n_cut:
         message = "%s: %d cells are cut to %d characters, the most that Excel has"

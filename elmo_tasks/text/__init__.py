@@ -28,13 +28,11 @@ __all__ = [
     "Word",
     "as_words",
     "in_nfc",
-]
-__all__ += [
     "located_sentences",
     "located_words",
     "pieces",
     "readable",
     "sentence_ranges",
     "sentences_of_text",
+    "words_of_text",
 ]
-__all__ += ["words_of_text"]

@@ -14,13 +14,22 @@ from elmo_tasks.files.extras import needs
 from elmo_tasks.files.lines import COMPRESSED, decoded, located, numbered_lines, opened
 from elmo_tasks.text.words import BOUNDARIES, as_words
 
-__all__ = ["columns_of", "conllu_sentences", "corpus_words", "format_by_suffix", "format_of"]
-__all__ += ["line_blocks", "lines_in", "text_sentences", "warn_if_untokenised"]
-__all__ += ["without_boundaries"]
+__all__ = [
+    "columns_of",
+    "conllu_sentences",
+    "corpus_words",
+    "format_by_suffix",
+    "format_of",
+    "line_blocks",
+    "lines_in",
+    "text_sentences",
+    "warn_if_untokenised",
+    "without_boundaries",
+]
 
 logger = logging.getLogger(__name__)
 
-_Line = TypeVar("_Line", bound=str | list[str])
+_LineOrWords = TypeVar("_LineOrWords", bound=str | list[str])
 
 # Of a file, `format_of` reads only so many bytes.
 _START = 4096
@@ -40,9 +49,20 @@ _MEMBERS = {
     "content.xml": "OpenDocument",
 }
 _SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".ndjson"), "jsonl"),
-    **{f".{name}": name for name in ("json", "csv", "tsv", "xlsx", "parquet")},
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".xml", ".tei", ".srt", ".vtt"), "markup"),
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".xlsx": "xlsx",
+    ".parquet": "parquet",
+    ".html": "markup",
+    ".htm": "markup",
+    ".xhtml": "markup",
+    ".xml": "markup",
+    ".tei": "markup",
+    ".srt": "markup",
+    ".vtt": "markup",
     ".conllu": "CoNLL-U",
     ".ann": "annotations of brat",
     ".spacy": "documents of spaCy",
@@ -71,22 +91,7 @@ def format_of(path: str | PathLike[str]) -> str:
         start = file.read(_START)
         if start.startswith(b"PK\x03\x04"):
             return _format_of_zip(file)
-    binary = (name for first, name in _FIRST_BYTES.items() if start.startswith(first))
-    if (found := next(binary, "a tar archive" if start[257:262] == b"ustar" else None)) is not None:
-        return found
-    by_suffix = format_by_suffix(path)
-    if by_suffix is not None:
-        return by_suffix
-    text = decoded(start).replace("\r\n", "\n").replace("\r", "\n").lstrip()
-    # A text may have a few.
-    if 4 * text.count("\0") > len(text):
-        return "binary data"
-    # The last line may be cut.
-    lines = text.split("\n")[: -1 if len(start) == _START else None]
-    known = (name for name, pattern in _BEGINNINGS.items() if re.match(pattern, text))
-    return next(known, None) or _columns_in(
-        [line for line in lines if line.strip() and line[0] != "#"]
-    )
+    return _binary_format(start) or format_by_suffix(path) or _text_format(start)
 
 
 def format_by_suffix(path: str | PathLike[str]) -> str | None:
@@ -94,7 +99,9 @@ def format_by_suffix(path: str | PathLike[str]) -> str | None:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     while suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
-    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if not suffixes:
+        return None
+    return _SUFFIXES.get(suffixes[-1])
 
 
 def _format_of_zip(file: Any) -> str:
@@ -102,28 +109,61 @@ def _format_of_zip(file: Any) -> str:
         members = set(zipfile.ZipFile(file).namelist())
     except (zipfile.BadZipFile, ValueError, OSError):
         members = set()
-    return next((name for member, name in _MEMBERS.items() if member in members), "a zip archive")
+    for member, name in _MEMBERS.items():
+        if member in members:
+            return name
+    return "a zip archive"
 
 
-def _columns_in(rows: list[str]) -> str:
-    """Whether lines have columns: numbered, as many tabs in each line, or a tag at each end."""
-    if rows and re.match(r"\d[\d.-]*\t", rows[0]):
-        return "CoNLL-U" if rows[0].count("\t") == 9 else "numbered columns"
-    n_tabs = {row.count("\t") for row in rows}
-    have_tags = len(rows) > 2 and all(
-        len(row) > 1 and _TAG.fullmatch(row[-1]) for row in map(columns_of, rows)
-    )
-    return (
-        "columns" if have_tags or (len(rows) > 1 and len(n_tabs) == 1 and n_tabs != {0}) else "text"
-    )
+def _binary_format(start: bytes) -> str | None:
+    for first_bytes, name in _FIRST_BYTES.items():
+        if start.startswith(first_bytes):
+            return name
+    if start[257:262] == b"ustar":
+        return "a tar archive"
+    return None
+
+
+def _text_format(start: bytes) -> str:
+    """The format of a file by its first `_START` bytes."""
+    text = decoded(start).replace("\r\n", "\n").replace("\r", "\n").lstrip()
+    # A text may have a few.
+    if 4 * text.count("\0") > len(text):
+        return "binary data"
+    for name, pattern in _BEGINNINGS.items():
+        if re.match(pattern, text):
+            return name
+    lines = text.split("\n")
+    if len(start) == _START:
+        # The last line may be cut.
+        lines.pop()
+    return _format_of_lines([line for line in lines if line.strip() and line[0] != "#"])
+
+
+def _format_of_lines(lines: list[str]) -> str:
+    """Columns are numbered, or each line has as many tabs, or a tag at its end."""
+    if lines and re.match(r"\d[\d.-]*\t", lines[0]):
+        return "CoNLL-U" if lines[0].count("\t") == 9 else "numbered columns"
+    n_tabs = {line.count("\t") for line in lines}
+    if len(lines) > 1 and len(n_tabs) == 1 and n_tabs != {0}:
+        return "columns"
+    if len(lines) > 2 and all(map(_ends_with_tag, lines)):
+        return "columns"
+    return "text"
+
+
+def _ends_with_tag(line: str) -> bool:
+    columns = columns_of(line)
+    return len(columns) > 1 and _TAG.fullmatch(columns[-1]) is not None
 
 
 def lines_in(
     path: str | PathLike[str], wanted: str, *formats: str, hint: str = "convert it first"
 ) -> Iterator[tuple[int, str]]:
     """`numbered_lines` of a text, or of a file in one of `formats`."""
-    if (found := format_of(path)) not in {"text", *formats}:
-        raise ValueError(f"expected {wanted}, got {found} ({hint}): {path}")
+    file_format = format_of(path)
+    if file_format != "text" and file_format not in formats:
+        raise ValueError(f"expected {wanted}, got {file_format} ({hint}): {path}")
     return numbered_lines(path)
 
 
@@ -136,20 +176,23 @@ def text_sentences(
     in a different format is an error, except with `is_text`.
     """
     if not is_text and format_of(path) == "CoNLL-U":
-        for number, words in conllu_sentences(path):
-            yield number, [word["form"] for word in words]
+        yield from _conllu_forms(path)
     elif letters:
-        yield from _letters(
-            lines_in(path, "one sequence of letters per line", "FASTA", hint=_TEXTS)
-        )
+        lines = lines_in(path, "one sequence of letters per line", "FASTA", hint=_TEXTS)
+        yield from _letters(lines)
     else:
-        for number, line in (
-            numbered_lines(path)
-            if is_text
-            else lines_in(path, "one sentence per line", hint=_TEXTS)
-        ):
+        if is_text:
+            lines = numbered_lines(path)
+        else:
+            lines = lines_in(path, "one sentence per line", hint=_TEXTS)
+        for number, line in lines:
             with located(path, number):
                 yield number, without_boundaries(line)
+
+
+def _conllu_forms(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, words in conllu_sentences(path):
+        yield number, [word["form"] for word in words]
 
 
 def without_boundaries(line: str) -> str:
@@ -167,28 +210,33 @@ def corpus_words(words: Iterable[Any]) -> list[str]:
     `as_words` for a file of a corpus, and an error if the corpus is published without its words, as
     CoNLL-2012 and some treebanks.
     """
-    known = as_words(words)
-    if len(known) > 1 and set(known) in ({"_"}, {"[WORD]"}):
-        masked = f"{known[0]!r} for each"
+    checked = as_words(words)
+    if len(checked) > 1 and set(checked) in ({"_"}, {"[WORD]"}):
+        masked = f"{checked[0]!r} for each"
         raise ValueError(f"expected words, got {masked}: add the text of the corpus first")
-    return known
+    return checked
 
 
 def _letters(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    first = 0
+    """
+    The letters of each line, or of each record of FASTA, which begins with a line like `>name`.
+    """
+    record_number = 0
     record: list[str] | None = None
     for number, line in lines:
-        letters = [letter for letter in line if not letter.isspace()]
         if line.startswith(">"):
             if record is not None:
-                yield first, record
-            first, record = number, []
-        elif record is None:
+                yield record_number, record
+            record_number = number
+            record = []
+            continue
+        letters = [letter for letter in line if not letter.isspace()]
+        if record is None:
             yield number, letters
         else:
             record += letters
     if record is not None:
-        yield first, record
+        yield record_number, record
 
 
 def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]]]:
@@ -203,27 +251,29 @@ def conllu_sentences(path: str | PathLike[str]) -> Iterator[tuple[int, list[Any]
     unparsed = dict.fromkeys(
         ("feats", "head", "deprel", "deps", "misc"), lambda line, column: line[column]
     )
-    for block in line_blocks(
-        lines_in(path, "CoNLL-U", "CoNLL-U", "numbered columns", "columns", "tsv")
-    ):
+    lines = lines_in(path, "CoNLL-U", "CoNLL-U", "numbered columns", "columns", "tsv")
+    for block in line_blocks(lines):
         number = block[0][0]
+        text = "\n".join(line for _, line in block)
         with located(path, number):
-            for sentence in conllu.parse(
-                "\n".join(line for _, line in block), field_parsers=unparsed
-            ):
+            for sentence in conllu.parse(text, field_parsers=unparsed):
                 words = [word for word in sentence if isinstance(word["id"], int)]
                 if words:
                     corpus_words(word["form"] for word in words)
                     yield number, words
 
 
+def _is_blank(line: str) -> bool:
+    return not line.strip()
+
+
 def line_blocks(
     lines: Iterable[tuple[int, str]],
-    is_break: Callable[[str], bool] = lambda line: not line.strip(),
+    is_break: Callable[[str], bool] = _is_blank,
 ) -> Iterator[list[tuple[int, str]]]:
     """Consecutive lines that are not breaks, each with its number."""
-    for is_between, block in groupby(lines, lambda numbered: is_break(numbered[1])):
-        if not is_between:
+    for is_between_blocks, block in groupby(lines, lambda numbered: is_break(numbered[1])):
+        if not is_between_blocks:
             yield list(block)
 
 
@@ -235,24 +285,30 @@ def columns_of(line: str) -> list[str]:
     return [column for column in line.replace("\t", " ").split(" ") if column]
 
 
-def warn_if_untokenised(lines: Iterable[_Line], source: object) -> Iterator[_Line]:
+def warn_if_untokenised(lines: Iterable[_LineOrWords], source: object) -> Iterator[_LineOrWords]:
     """
     The same lines, which a command splits at white space, or lists of words. If more than one in
     five of the first thousand lines ends in a word with a full stop, one warning is logged:
     `closed.` would be a different word.
     """
     lines = iter(lines)
-    first = list(islice(lines, 1000))
-    words = [line.split()[-1] for line in first if isinstance(line, str) and line.strip()]
-    attached = [word for word in words if word.endswith(".") and word.strip(".")]
-    if 5 * len(attached) > len(words):
+    thousand_lines = list(islice(lines, 1000))
+    last_words = []
+    for line in thousand_lines:
+        if isinstance(line, str) and line.strip():
+            last_words.append(line.split()[-1])
+    attached = [word for word in last_words if word.endswith(".") and word.strip(".")]
+    if 5 * len(attached) > len(last_words):
         _warn_of_untokenised(str(source), attached[0])
-    return chain(first, lines)
+    return chain(thousand_lines, lines)
 
 
 @cache
 def _warn_of_untokenised(source: str, word: str) -> None:
-    hint = "tokenise it first: `python -m elmo_tasks embed` has --tokenize en (or de, ...) for spaCy's rules"
+    rules = "`python -m elmo_tasks embed` has --tokenize en (or de, ...) for spaCy's rules"
     logger.warning(
-        "%s does not look tokenised: %r, at the end of a line, is one word; %s", source, word, hint
+        "%s does not look tokenised: %r, at the end of a line, is one word; tokenise it first: %s",
+        source,
+        word,
+        rules,
     )

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
 
 from elmo_tasks.files.extras import needs
 from elmo_tasks.files.recent import Recent
@@ -12,14 +11,14 @@ from elmo_tasks.text.words import Sentence, Tokenizer, Word, locations, tokens_o
 
 __all__ = [
     "MAX_SENTENCE_WORDS",
-    "Document",
+    "TextOrSentences",
     "located_sentences",
     "pieces",
     "sentence_ranges",
     "sentences_of_text",
 ]
 
-Document = str | Sequence[Sentence]
+TextOrSentences = str | Sequence[Sentence]
 """A text, or a list of its sentences."""
 
 MAX_SENTENCE_WORDS = 96
@@ -42,11 +41,12 @@ def sentences_of_text(text: str, tokenizer: Tokenizer = "en") -> list[list[str]]
     for paragraph in _BLANK_LINES.split(in_nfc(text)):
         # With white space, after which a quotation mark begins the next sentence.
         tokens = tokens_of_text(paragraph, tokenizer)
-        for part in sentence_ranges(tokens):
-            sentences.append(
-                [token for token in tokens[part.start : part.stop] if not token.isspace()]
-            )
-    return list(filter(None, sentences))
+        for positions in sentence_ranges(tokens):
+            sentence = tokens[positions.start : positions.stop]
+            words = [token for token in sentence if not token.isspace()]
+            if words:
+                sentences.append(words)
+    return sentences
 
 
 def located_sentences(text: str, tokenizer: Tokenizer = "en") -> list[list[Word]]:
@@ -69,15 +69,19 @@ def sentence_ranges(tokens: Sequence[str]) -> list[range]:
     same for all languages: after a sentence end, the next sentence begins at the first token that
     is not punctuation.
     """
-    ends, is_punctuation = _rule()
-    starts, is_after_end = [0] if tokens else [], False
+    if not tokens:
+        return []
+    end_signs, is_punctuation = _rule()
+    starts = [0]
+    is_after_end = False
     for position, token in enumerate(tokens):
-        if token in ends:
+        if token in end_signs:
             is_after_end = True
         elif is_after_end and not (token and is_punctuation(token)):
             starts.append(position)
             is_after_end = False
-    return [range(*bounds) for bounds in pairwise([*starts, len(tokens)])]
+    ends = [*starts[1:], len(tokens)]
+    return list(map(range, starts, ends))
 
 
 @cache
@@ -96,11 +100,20 @@ def pieces(words: Sequence[str], max_words: int = MAX_SENTENCE_WORDS) -> list[ra
     it ends after the last punctuation in its second half, or has `max_words` words if there is
     none.
     """
-    found = []
+    ranges = []
     start = 0
     while len(words) - start > max_words:
-        middle, end = start + max_words // 2, start + max_words
-        end = next((place for place in range(end, middle, -1) if words[place - 1] in _BREAKS), end)
-        found.append(range(start, end))
+        end = _end_of_piece(words, start, max_words)
+        ranges.append(range(start, end))
         start = end
-    return [*found, range(start, len(words))]
+    ranges.append(range(start, len(words)))
+    return ranges
+
+
+def _end_of_piece(words: Sequence[str], start: int, max_words: int) -> int:
+    middle = start + max_words // 2
+    end = start + max_words
+    for position in reversed(range(middle, end)):
+        if words[position] in _BREAKS:
+            return position + 1
+    return end

@@ -1,14 +1,14 @@
 """Conversion between spans and one tag per word."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-__all__ = ["Span", "spans_to_bioul", "tags_to_spans"]
+__all__ = ["TypedSpan", "spans_to_bioul", "tags_to_spans"]
 
-Span = tuple[str, int, int]
+TypedSpan = tuple[str, int, int]
 """The type, first word and last word (inclusive, as everywhere in AllenNLP) of an entity."""
 
 
-def tags_to_spans(tags: Iterable[str]) -> list[Span]:
+def tags_to_spans(tags: Iterable[str]) -> list[TypedSpan]:
     """
     The entities in a sequence of tags (`O`, or a prefix and a type like `B-PER`) in text order, by
     the rule of CoNLL's `conlleval`. An entity begins at `B-` (or `S-`, `U-`), where the type
@@ -17,7 +17,7 @@ def tags_to_spans(tags: Iterable[str]) -> list[Span]:
 
     The rule works for IOB1, BIO, BIOES and BIOUL, and interprets malformed sequences too.
     """
-    spans: list[Span] = []
+    spans: list[TypedSpan] = []
     is_inside = False
     for index, tag in enumerate(tags):
         prefix, _, label = tag.partition("-")
@@ -32,13 +32,18 @@ def tags_to_spans(tags: Iterable[str]) -> list[Span]:
     return spans
 
 
-def spans_to_bioul(spans: Iterable[Span], length: int) -> list[str]:
+def spans_to_bioul(spans: Iterable[TypedSpan], length: int) -> list[str]:
     """
     Converts spans that do not overlap to a BIOUL tag for each of `length` words: `B`, `I` and `L`
     for the first, inner and last word of an entity, `U` for an entity of one word.
     """
     tags = ["O"] * length
-    for label, first, last in spans:
-        prefixes: Sequence[str] = "U" if first == last else ["B", *"I" * (last - first - 1), "L"]
-        tags[first : last + 1] = [f"{prefix}-{label}" for prefix in prefixes]
+    for label, first_word, last_word in spans:
+        if first_word == last_word:
+            tags[first_word] = f"U-{label}"
+            continue
+        tags[first_word] = f"B-{label}"
+        for inner_word in range(first_word + 1, last_word):
+            tags[inner_word] = f"I-{label}"
+        tags[last_word] = f"L-{label}"
     return tags

@@ -14,8 +14,13 @@ from typing import Any, NamedTuple
 from elmo_tasks.files.extras import needs
 from elmo_tasks.text.normal import first_stretch, in_nfc, origins
 
-__all__ = ["BOUNDARIES", "TREEBANK_WORDS", "Sentence", "Tokenizer", "Word", "as_words"]
-__all__ += [
+__all__ = [
+    "BOUNDARIES",
+    "TREEBANK_WORDS",
+    "Sentence",
+    "Tokenizer",
+    "Word",
+    "as_words",
     "located_words",
     "locations",
     "pipeline_of",
@@ -89,27 +94,23 @@ class Word(NamedTuple):
 
 def as_words(words: Any) -> list[str]:
     """
-    The words of a sentence from a user: strings that are neither white space nor boundaries. Others
-    are an error.
+    The words of a sentence from a user: strings that are neither white space nor boundaries.
+    Anything else is an error.
     """
-    are_words = isinstance(words, Iterable) and not isinstance(words, str | bytes)
-    found = list(words) if are_words else [words]
-    wrong = [
-        word
-        for word in found
-        if not isinstance(word, str) or not word.strip(string.whitespace) or word in BOUNDARIES
-    ]
-    if wrong or not are_words:
-        place = f" in {words!r:.200}" if are_words else ""
-        raise ValueError(f"expected a list of words, got {(wrong or found)[0]!r:.60}{place}")
-    return found
+    if isinstance(words, str | bytes) or not isinstance(words, Iterable):
+        raise ValueError(f"expected a list of words, got {words!r:.60}")
+    checked = list(words)
+    for word in checked:
+        if not isinstance(word, str) or not word.strip(string.whitespace) or word in BOUNDARIES:
+            raise ValueError(f"expected a list of words, got {word!r:.60} in {words!r:.200}")
+    return checked
 
 
 def words_of(sentence: Sentence, tokenizer: Tokenizer | None = None) -> list[str]:
     """The words of a sentence: see `words_of_text` for a string."""
-    return as_words(
-        words_of_text(sentence, tokenizer or "en") if isinstance(sentence, str) else sentence
-    )
+    if isinstance(sentence, str):
+        return as_words(words_of_text(sentence, tokenizer or "en"))
+    return as_words(sentence)
 
 
 def words_of_text(text: str, tokenizer: Tokenizer = "en") -> list[str]:
@@ -127,20 +128,21 @@ def tokens_of_text(text: str, tokenizer: Tokenizer) -> list[str]:
     if not isinstance(tokenizer, str):
         return as_words(tokenizer(text))
     tokens: list[str] = []
-    for part in _parts(text):
+    for part in _independent_parts(text):
         with lock:
             tokens += [token.text for token in pipeline_of(tokenizer).tokenizer(part)]
     return tokens
 
 
-def _parts(text: str) -> list[str]:
+def _independent_parts(text: str) -> list[str]:
     """The parts of a text that are split into words independently."""
-    first = first_stretch(text, 100)
-    if first == len(text) <= _MAX_CHARACTERS:
+    search_start = first_stretch(text, 100)
+    if search_start == len(text) <= _MAX_CHARACTERS:
         return [text]
+    cuts = [overlong.end() for overlong in _OVERLONG.finditer(text, search_start)]
     parts: list[str] = []
     start = 0
-    for end in [*(overlong.end() for overlong in _OVERLONG.finditer(text, first)), len(text)]:
+    for end in [*cuts, len(text)]:
         parts += _PART.findall(text, start, end)
         start = end
     return parts
@@ -155,34 +157,34 @@ def locations(sentences: Iterable[Sequence[str]], text: str) -> list[list[Word]]
     """
     The words of sentences, in the order of the text that they come from, with their offsets in it.
     """
-    normal, end = in_nfc(text), 0
-    found: list[list[Word]] = []
+    normalised = in_nfc(text)
+    located_sentences: list[list[Word]] = []
+    end = 0
     for words in sentences:
-        found.append([])
+        located: list[Word] = []
         for word in words:
-            start = normal.find(word, end)
+            start = normalised.find(word, end)
             if start < 0:
-                raise ValueError(
-                    f"expected a tokenizer that only splits the text, got the word {word!r:.60}"
-                )
+                expected = "a tokenizer that only splits the text"
+                raise ValueError(f"expected {expected}, got the word {word!r:.60}")
             end = start + len(word)
             # Twice as fast as `Word(...)`.
-            found[-1].append(tuple.__new__(Word, (word, start, end)))
-    if normal == text:
-        return found
-    origin = origins(text)
-    return [
-        [Word(word, origin[start], _end(origin, end)) for word, start, end in words]
-        for words in found
-    ]
+            located.append(tuple.__new__(Word, (word, start, end)))
+        located_sentences.append(located)
+    if normalised == text:
+        return located_sentences
+    offsets = origins(text)
+    return [[_with_offsets(word, offsets) for word in words] for words in located_sentences]
 
 
-def _end(origin: list[int], end: int) -> int:
+def _with_offsets(word: Word, offsets: list[int]) -> Word:
     """
-    The offset after the last character of a word. If NFC has expanded the character, it is not
-    divided.
+    A word with its offsets in the text that was given, from `origins`. A last character that NFC
+    has expanded is not divided.
     """
-    return origin[bisect_right(origin, origin[end - 1])]
+    last_character = offsets[word.end - 1]
+    end = offsets[bisect_right(offsets, last_character)]
+    return Word(word.text, offsets[word.start], end)
 
 
 def pipeline_of(language: str) -> Any:
@@ -193,7 +195,8 @@ def pipeline_of(language: str) -> Any:
             import spacy
 
         # Its tokenizer follows the same rules as spaCy's trained models.
-        pipeline = _pipelines[language] = spacy.blank(language)
+        pipeline = spacy.blank(language)
+        _pipelines[language] = pipeline
         # Tokenizers from other packages, such as the Japanese one, have no cache.
         if hasattr(pipeline.tokenizer, "max_cache_size"):
             pipeline.tokenizer.max_cache_size = _CACHED_WORDS

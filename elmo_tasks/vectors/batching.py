@@ -35,7 +35,8 @@ def chunks(sentences: Iterable[list[str]], batch_tokens: int) -> Iterator[list[l
         n_tokens += len(sentence) + 2
         if n_tokens >= _BATCHES_AHEAD * batch_tokens:
             yield chunk
-            chunk, n_tokens = [], 0
+            chunk = []
+            n_tokens = 0
     if chunk:
         yield chunk
 
@@ -48,11 +49,12 @@ def batches_by_length(sentences: Sequence[Sized], batch_tokens: int) -> Iterator
     """
     lengths = np.array([len(sentence) + 2 for sentence in sentences], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable").tolist()
-    first = 0
-    while first < len(order):
-        n_rows = max(1, batch_tokens // int(lengths[order[first]]))
-        yield order[first : first + n_rows]
-        first += n_rows
+    start = 0
+    while start < len(order):
+        longest = int(lengths[order[start]])
+        end = start + max(1, batch_tokens // longest)
+        yield order[start:end]
+        start = end
 
 
 def compute_by_length(
@@ -74,17 +76,23 @@ def compute_by_length(
         try:
             result = compute(rows)
         except torch.OutOfMemoryError as error:
+            if len(rows) == 1:
+                raise _out_of_memory(error, len(sentences[rows[0]]), option) from None
             middle = len(rows) // 2
-            if middle == 0:
-                n_words, memory = (
-                    len(sentences[rows[0]]),
-                    str(error).partition(" Including")[0].replace(". ", ", "),
-                )
-                text = f"a sentence of {n_words:,} words, which {option} does not split, does not fit in memory"
-                raise torch.OutOfMemoryError(f"{text}: {memory.rstrip('.')}") from None
-            batches.extendleft([rows[middle:], rows[:middle]])
+            batches.appendleft(rows[middle:])
+            batches.appendleft(rows[:middle])
             continue
         yield rows, result
+
+
+def _out_of_memory(
+    error: torch.OutOfMemoryError, n_words: int, option: str
+) -> torch.OutOfMemoryError:
+    sentence = f"a sentence of {n_words:,} words, which {option} does not split"
+    # Without what torch says about its allocator, which does not help here.
+    memory, _, _ = str(error).partition(" Including")
+    memory = memory.replace(". ", ", ").rstrip(".")
+    return torch.OutOfMemoryError(f"{sentence}, does not fit in memory: {memory}")
 
 
 def one_ahead(items: Iterable[_Item]) -> Iterator[_Item]:
@@ -144,6 +152,7 @@ def _embed_together(
             yield from group
 
     vectors = embed(sentences())
-    for first in vectors:
+    for first_vectors in vectors:
         key, n_sentences = read.popleft()
-        yield key, np.concatenate([first, *islice(vectors, n_sentences - 1)], axis=-2)
+        remaining_vectors = islice(vectors, n_sentences - 1)
+        yield key, np.concatenate([first_vectors, *remaining_vectors], axis=-2)

@@ -1,4 +1,4 @@
-"""Where to compute: one word at all doors, with one default and one error."""
+"""The argument `device` of all entry points, with one default and one error."""
 
 import torch
 
@@ -16,10 +16,9 @@ def device_of(device: Device) -> torch.device:
         return torch.empty(0, device=device).device
     except (AssertionError, RuntimeError) as error:
         # torch names neither the argument nor a value that works.
-        devices = ", ".join(
-            ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
-        )
-        reason = str(error).partition("\n")[0]
-        raise ValueError(
-            f"expected one of the devices {devices}, got '{device}' ({reason})"
-        ) from None
+        devices = ["cpu"]
+        for number in range(torch.cuda.device_count()):
+            devices.append(f"cuda:{number}")
+        expected = f"one of the devices {', '.join(devices)}"
+        reason, _, _ = str(error).partition("\n")
+        raise ValueError(f"expected {expected}, got '{device}' ({reason})") from None

@@ -27,5 +27,5 @@ def sentences_of_doc(doc: Any) -> list[list[str]]:
     else:
         tokens = list(doc)
         ranges = sentence_ranges([token.text for token in tokens])
-        sentences = [words_of_doc(tokens[part.start : part.stop]) for part in ranges]
+        sentences = [words_of_doc(tokens[positions.start : positions.stop]) for positions in ranges]
     return [words for words in sentences if words]

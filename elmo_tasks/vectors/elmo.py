@@ -17,7 +17,7 @@ from elmo_tasks.bilm.bilm import Bilm, Precision
 from elmo_tasks.bilm.layer_cache import CachedBilm, LayerStore, shared_bilm
 from elmo_tasks.files.shipped import DEFAULT_BILM
 from elmo_tasks.text import Tokenizer
-from elmo_tasks.text.sentences import Document, sentences_of_text
+from elmo_tasks.text.sentences import TextOrSentences, sentences_of_text
 from elmo_tasks.text.words import Sentence, words_of
 from elmo_tasks.vectors.batching import chunks, compute_by_length, embed_groups, in_order, one_ahead
 from elmo_tasks.vectors.devices import Device, device_of
@@ -37,7 +37,8 @@ tags: [elmo]
 """The beginning of a model's README on the Hugging Face hub."""
 _CARD = """# {name}
 
-A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: `Elmo.from_pretrained("ORG/{name}")`.
+A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: \
+`Elmo.from_pretrained("ORG/{name}")`.
 """
 
 
@@ -114,9 +115,14 @@ class Elmo:
         layer_cache, tokenizer
             See the class.
         """
-        files = pretrained_files(bilm)
+        options_file, weight_file = pretrained_files(bilm)
         return cls.from_files(
-            *files, device=device, precision=precision, layer_cache=layer_cache, tokenizer=tokenizer
+            options_file,
+            weight_file,
+            device=device,
+            precision=precision,
+            layer_cache=layer_cache,
+            tokenizer=tokenizer,
         )
 
     @classmethod
@@ -131,11 +137,11 @@ class Elmo:
         tokenizer: Tokenizer | None = None,
     ) -> Self:
         """Like `from_pretrained`, for two local files with any names: see `Bilm.from_files`."""
-        found = device_of(device)
-        bilm = Bilm.from_files(
-            options_file, weight_file, precision=precision or "float32"
-        ).requires_grad_(False)
-        return cls(bilm.to(found), layer_cache=layer_cache, tokenizer=tokenizer)
+        # Before the files are read, because the device may not exist.
+        torch_device = device_of(device)
+        bilm = Bilm.from_files(options_file, weight_file, precision=precision or "float32")
+        bilm = bilm.requires_grad_(False).to(torch_device)
+        return cls(bilm, layer_cache=layer_cache, tokenizer=tokenizer)
 
     def share(self) -> Self:
         """
@@ -143,7 +149,8 @@ class Elmo:
         that they have computed for a sentence. `bilm` may then be neither trained nor moved.
         """
         if self._layers_of is self.bilm:
-            self._layers_of = shared = shared_bilm(self.bilm)
+            shared = shared_bilm(self.bilm)
+            self._layers_of = shared
             self.bilm = shared.bilm
         return self
 
@@ -158,15 +165,18 @@ class Elmo:
         folder = Path(folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         self.bilm.save(folder / "options.json", folder / f"weights.{format}")
-        if not (folder / "README.md").exists():
-            text = CARD_FIELDS + _CARD.format(name=folder.name, layers=self.n_layers, dim=self.dim)
-            (folder / "README.md").write_text(text, encoding="utf-8")
+        readme = folder / "README.md"
+        if not readme.exists():
+            card = _CARD.format(name=folder.name, layers=self.n_layers, dim=self.dim)
+            readme.write_text(CARD_FIELDS + card, encoding="utf-8")
 
     def __repr__(self) -> str:
-        device = next(self.bilm.parameters()).device
-        return (
-            f"Elmo({self.n_layers} layers of {self.dim} dimensions, {self.bilm.kernel} on {device})"
-        )
+        layers = f"{self.n_layers} layers of {self.dim} dimensions"
+        return f"Elmo({layers}, {self.bilm.kernel} on {self._device})"
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.bilm.parameters()).device
 
     @property
     def dim(self) -> int:
@@ -260,13 +270,19 @@ class Elmo:
         selection = LayerSelection(
             n_layers=self.n_layers, layers=layers, weights=weights, gamma=gamma, pool=pool
         )
-        on_cpu = next(self.bilm.parameters()).device.type == "cpu"
-        n_tokens = int(batch_tokens or (4096 if on_cpu else 16384))
-        return self._embedded(sentences, selection, n_tokens, progress, output == "numpy")
+        if not batch_tokens:
+            batch_tokens = 4096 if self._device.type == "cpu" else 16384
+        return self._embedded(
+            sentences,
+            selection,
+            batch_tokens=int(batch_tokens),
+            progress=progress,
+            as_numpy=output == "numpy",
+        )
 
     def embed_documents(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[TextOrSentences],
         *,
         whole: bool = False,
         **options: Unpack[VectorOptions],
@@ -276,7 +292,7 @@ class Elmo:
 
     def embed_documents_iter(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[TextOrSentences],
         *,
         whole: bool = False,
         **options: Unpack[VectorOptions],
@@ -310,39 +326,43 @@ class Elmo:
 
         def groups() -> Iterator[tuple[None, list[list[str]]]]:
             for document in listed:
-                if isinstance(document, str):
-                    sentences = sentences_of_text(document, self._tokenizer or "en")
-                elif is_doc(document):
-                    sentences = sentences_of_doc(document)
-                else:
-                    # A missing value, such as NaN, is an error of `_words`.
-                    given = document if isinstance(document, Iterable) else [document]
-                    sentences = [self._words(sentence) for sentence in given]
-                yield None, [list(chain.from_iterable(sentences))] if whole else sentences
+                sentences = self._sentences_of(document)
+                if whole:
+                    sentences = [list(chain.from_iterable(sentences))]
+                yield None, sentences
 
-        embedded = embed_groups(lambda sentences: self.embed_iter(sentences, **options), groups())
-        return (array if pool is None else pooled_words(array, pool) for _, array in embedded)
+        arrays = (array for _, array in embed_groups(partial(self.embed_iter, **options), groups()))
+        if pool is None:
+            return arrays
+        return (pooled_words(array, pool) for array in arrays)
+
+    def _sentences_of(self, document: TextOrSentences) -> list[list[str]]:
+        if isinstance(document, str):
+            return sentences_of_text(document, self._tokenizer or "en")
+        if is_doc(document):
+            return sentences_of_doc(document)
+        # A missing value, such as NaN, is an error of `_words`.
+        sentences = document if isinstance(document, Iterable) else [document]
+        return [self._words(sentence) for sentence in sentences]
 
     def _embedded(
         self,
         sentences: Iterable[Sentence],
         selection: LayerSelection,
+        *,
         batch_tokens: int,
         progress: bool | None,
         as_numpy: bool,
     ) -> Iterator[Any]:
-        total = len(sentences) if isinstance(sentences, Sized) else None
+        n_sentences = len(sentences) if isinstance(sentences, Sized) else None
+        # `None`: unless stderr is a terminal.
+        is_hidden = None if progress is None else not progress
         batches = self._batches(self._words_of_all(sentences), selection, batch_tokens, as_numpy)
-        if next(self.bilm.parameters()).is_cuda:
+        if self._device.type == "cuda":
             # The next batch is prepared before the results of this one are waited for.
             batches = one_ahead(batches)
-        numbered = chain.from_iterable(
-            zip(numbers, batch.arrays(), strict=True) for numbers, batch in batches
-        )
-        with tqdm(
-            total=total, unit="sentence", disable=None if progress is None else not progress
-        ) as bar:
-            for array in in_order(numbered):
+        with tqdm(total=n_sentences, unit="sentence", disable=is_hidden) as bar:
+            for array in in_order(_numbered_arrays(batches)):
                 bar.update()
                 yield array
 
@@ -357,12 +377,12 @@ class Elmo:
         The numbers of the sentences of each batch, and their vectors, which may not have arrived
         yet.
         """
-        first = 0
+        n_before = 0
         for chunk in chunks(sentences, batch_tokens):
             compute = partial(self._vectors, chunk, selection=selection, as_numpy=as_numpy)
             for rows, vectors in compute_by_length(compute, chunk, batch_tokens, "batch_tokens"):
-                yield [first + row for row in rows], vectors
-            first += len(chunk)
+                yield [n_before + row for row in rows], vectors
+            n_before += len(chunk)
 
     def _words_of_all(self, sentences: Iterable[Sentence]) -> Iterator[list[str]]:
         for number, sentence in enumerate(sentences):
@@ -372,12 +392,13 @@ class Elmo:
                 raise ValueError(f"{error} (sentence {number})") from None
 
     def _words(self, sentence: Sentence) -> list[str]:
-        given = words_of_doc(sentence) if is_doc(sentence) else sentence
-        words, boundaries = words_of(given, self._tokenizer), self.bilm.word_rows.boundaries
+        if is_doc(sentence):
+            sentence = words_of_doc(sentence)
+        words = words_of(sentence, self._tokenizer)
+        boundaries = self.bilm.word_rows.boundaries
         if not set(boundaries).isdisjoint(words):
-            raise ValueError(
-                f"expected no {' or '.join(boundaries)}, which this biLM adds to {words!r:.200}"
-            )
+            marks = " or ".join(boundaries)
+            raise ValueError(f"expected no {marks}, which this biLM adds to {words!r:.200}")
         warn_of_marks(words)
         return words
 
@@ -388,14 +409,19 @@ class Elmo:
     ) -> "_BatchVectors":
         sentences = [chunk[row] for row in rows]
         vectors = selection(self._layers_of(sentences)).float()
-        stream = torch.cuda.current_stream(vectors.device) if vectors.is_cuda else None
+        stream = None
+        if vectors.is_cuda:
+            stream = torch.cuda.current_stream(vectors.device)
         if as_numpy:
             # From a GPU to pinned memory, before the kernels of the next batch.
             vectors = vectors.to("cpu", non_blocking=stream is not None)
-        lengths = list(map(len, sentences)) if selection.pool is None else None
-        return _BatchVectors(
-            vectors, lengths, as_numpy, None if stream is None else stream.record_event()
-        )
+        arrived = None
+        if stream is not None:
+            arrived = stream.record_event()
+        lengths = None
+        if selection.pool is None:
+            lengths = list(map(len, sentences))
+        return _BatchVectors(vectors, lengths, as_numpy=as_numpy, arrived=arrived)
 
 
 @dataclass(frozen=True)
@@ -415,13 +441,25 @@ class _BatchVectors:
         """The vectors of each sentence, once they have arrived."""
         if self.arrived is not None:
             self.arrived.synchronize()
-        arrays: list[Any] = list(self.vectors.numpy() if self.as_numpy else self.vectors)
+        batch: Any = self.vectors
+        if self.as_numpy:
+            batch = batch.numpy()
+        views = list(batch)
         if self.lengths is not None:
-            arrays = [
-                array[..., :n_words, :] for array, n_words in zip(arrays, self.lengths, strict=True)
+            views = [
+                view[..., :n_words, :] for view, n_words in zip(views, self.lengths, strict=True)
             ]
         # Copies, because a view would keep its whole batch in memory.
-        return [array.copy() if self.as_numpy else array.clone() for array in arrays]
+        if self.as_numpy:
+            return [view.copy() for view in views]
+        return [view.clone() for view in views]
+
+
+def _numbered_arrays(
+    batches: Iterable[tuple[list[int], _BatchVectors]],
+) -> Iterator[tuple[int, Any]]:
+    for numbers, batch in batches:
+        yield from zip(numbers, batch.arrays(), strict=True)
 
 
 def _listed(texts: Iterable[Any]) -> Iterable[Any]:
@@ -433,7 +471,9 @@ def _listed(texts: Iterable[Any]) -> Iterable[Any]:
     if getattr(texts, "shape", ())[1:] == (1,):
         # A column of an array, which would be read as sentences of one word.
         texts = np.asarray(texts)[:, 0]
-    return [texts] if isinstance(texts, str) or is_doc(texts) else texts
+    if isinstance(texts, str) or is_doc(texts):
+        return [texts]
+    return texts
 
 
 def warn_of_marks(words: Sequence[str]) -> None:

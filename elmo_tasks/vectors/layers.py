@@ -29,22 +29,17 @@ class LayerSelection:
 
     def __post_init__(self) -> None:
         if self.layers not in ("mix", "all", "top", *range(self.n_layers)):
-            raise ValueError(
-                f"expected layers 'mix', 'all', 'top' or 0 to {self.n_layers - 1}, got {self.layers!r}"
-            )
-        if self.pool not in (None, *get_args(Pool)):
-            raise ValueError(
-                f"expected one of {', '.join(get_args(Pool))} for pool, got {self.pool!r}"
-            )
-        if self.weights is not None and (
-            self.layers != "mix" or len(self.weights) != self.n_layers
-        ):
-            found = f"{len(self.weights)} with layers={self.layers!r}"
-            raise ValueError(f"expected {self.n_layers} weights with layers='mix', got {found}")
-        factors = [
-            float(factor)
-            for factor in (self.gamma, *(() if self.weights is None else self.weights))
-        ]
+            expected = f"layers 'mix', 'all', 'top' or 0 to {self.n_layers - 1}"
+            raise ValueError(f"expected {expected}, got {self.layers!r}")
+        pools = get_args(Pool)
+        if self.pool is not None and self.pool not in pools:
+            raise ValueError(f"expected one of {', '.join(pools)} for pool, got {self.pool!r}")
+        factors = [float(self.gamma)]
+        if self.weights is not None:
+            if self.layers != "mix" or len(self.weights) != self.n_layers:
+                given = f"{len(self.weights)} with layers={self.layers!r}"
+                raise ValueError(f"expected {self.n_layers} weights with layers='mix', got {given}")
+            factors += map(float, self.weights)
         if not np.isfinite(factors).all():
             raise ValueError(f"expected finite numbers for gamma and weights, got {factors}")
 
@@ -59,20 +54,26 @@ class LayerSelection:
             vectors = float(self.gamma) * vectors
         if self.pool is None:
             return vectors
-        # Shape: (batch_size, timesteps), with a dimension for the layers where the vectors have
-        # one.
-        mask = output.mask if vectors.dim() == 3 else output.mask[:, None]
+        # Shape: (batch_size, timesteps)
+        mask = output.mask
+        if self.layers == "all":
+            # Shape: (batch_size, 1, timesteps)
+            mask = mask[:, None]
         return pooled(vectors, mask, self.pool)
 
     def _chosen(self, layers: Sequence[torch.Tensor]) -> torch.Tensor:
         if self.layers == "all":
             # Shape: (batch_size, n_layers, timesteps, dim)
             return torch.stack(list(layers), 1)
+        if self.layers == "top":
+            return layers[-1]
         if self.layers != "mix":
-            return layers[-1 if self.layers == "top" else int(self.layers)]
-        return mix_layers(
-            layers, softmax_weights([0.0] * self.n_layers if self.weights is None else self.weights)
-        )
+            return layers[int(self.layers)]
+        if self.weights is None:
+            weights = softmax_weights([0.0] * self.n_layers)
+        else:
+            weights = softmax_weights(self.weights)
+        return mix_layers(layers, weights)
 
 
 def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tensor:
@@ -100,9 +101,10 @@ def pooled(vectors: torch.Tensor, mask: torch.Tensor, pool: Pool) -> torch.Tenso
         highest = vectors.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(-2)
         return highest.masked_fill(lengths == 0, 0.0)
     n_forward = vectors.size(-1) // 2
-    # Shape: (..., 1, dim)
-    at = (lengths - 1).clamp(min=0).unsqueeze(-1).expand(*vectors.shape[:-2], 1, vectors.size(-1))
-    last = vectors.gather(-2, at).squeeze(-2)
+    # Shape: (..., 1, 1)
+    last_index = (lengths - 1).clamp(min=0).unsqueeze(-1)
+    # Shape: (..., dim)
+    last = vectors.take_along_dim(last_index, -2).squeeze(-2)
     return torch.cat([last[..., :n_forward], vectors[..., 0, n_forward:]], -1)
 
 

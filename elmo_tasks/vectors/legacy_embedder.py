@@ -16,10 +16,8 @@ from elmo_tasks.vectors.pretrained import NAMED_BILMS, local_file, pretrained_fi
 __all__ = ["DEFAULT_OPTIONS_FILE", "DEFAULT_WEIGHT_FILE", "ElmoEmbedder"]
 
 # The address of the authors' files in old programs, and of the same files today.
-_OLD_SERVER, _SERVER = (
-    "https://s3-us-west-2.amazonaws.com/allennlp/",
-    "https://allennlp.s3.amazonaws.com/",
-)
+_OLD_SERVER = "https://s3-us-west-2.amazonaws.com/allennlp/"
+_SERVER = "https://allennlp.s3.amazonaws.com/"
 _DEFAULT = (
     f"{_OLD_SERVER}models/elmo/2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway"
 )
@@ -53,7 +51,8 @@ class ElmoEmbedder:
         cuda_device: int = -1,
     ) -> None:
         device = "cpu" if cuda_device < 0 else f"cuda:{cuda_device}"
-        self._elmo = Elmo.from_files(*_local_files(options_file, weight_file), device=device)
+        local_options, local_weights = _local_files(options_file, weight_file)
+        self._elmo = Elmo.from_files(local_options, local_weights, device=device)
         self.elmo_bilm = self._elmo.bilm
         self.cuda_device = cuda_device
         # flair moves the states of AllenNLP's LSTM when it unpickles an embedder; this class has
@@ -98,20 +97,24 @@ class ElmoEmbedder:
         """
         Like `embed_batch`, one sentence at a time. At most `batch_size` sentences are read ahead.
         """
-        sentences = iter(sentences)
-        while batch := list(islice(sentences, batch_size)):
+        remaining = iter(sentences)
+        batch = list(islice(remaining, batch_size))
+        while batch:
             yield from self.embed_batch(batch)
+            batch = list(islice(remaining, batch_size))
 
 
-def _local_files(options_file: str | PathLike[str], weight_file: str | PathLike[str]) -> list[Path]:
+def _local_files(
+    options_file: str | PathLike[str], weight_file: str | PathLike[str]
+) -> tuple[Path, Path]:
     """
     Local paths of files that are given as paths or URLs. The files of a named biLM are downloaded
     only once.
     """
-    given = [fspath(file).replace(_OLD_SERVER, _SERVER) for file in (options_file, weight_file)]
+    options = fspath(options_file).replace(_OLD_SERVER, _SERVER)
+    weights = fspath(weight_file).replace(_OLD_SERVER, _SERVER)
     for name, addresses in NAMED_BILMS.items():
-        if any(
-            given == [f"{address}options.json", f"{address}weights.hdf5"] for address in addresses
-        ):
-            return list(pretrained_files(name))
-    return [local_file(file) for file in given]
+        for address in addresses:
+            if options == f"{address}options.json" and weights == f"{address}weights.hdf5":
+                return pretrained_files(name)
+    return local_file(options), local_file(weights)

@@ -13,7 +13,6 @@ from functools import partial
 from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
-from typing import Any
 from urllib.request import Request, urlopen
 
 from filelock import FileLock
@@ -37,12 +36,15 @@ __all__ = [
     "is_hub_name",
     "is_ready",
     "local_file",
+    "pretrained_files",
+    "write_archived",
 ]
-__all__ += ["pretrained_files", "write_archived"]
 
 logger = logging.getLogger(__name__)
 
-_OPTIONS, _WEIGHTS, _DIGESTS = "options.json", "weights.hdf5", "SHA256SUMS"
+_OPTIONS = "options.json"
+_WEIGHTS = "weights.hdf5"
+_DIGESTS = "SHA256SUMS"
 _MAX_OPTIONS = 2**20
 _AUTHORS = "https://allennlp.s3.amazonaws.com/models/elmo/{0}/elmo_{0}_"
 TIMEOUT = 20.0
@@ -54,8 +56,8 @@ _HUB_FILES = ["*options.json", "*.hdf5", "*.safetensors", "weights.th", "vocab.t
 # The list in the README of github.com/HIT-SCIR/ELMoForManyLangs. The language codes are ours: `cu`
 # is Old Church Slavonic, `grc` is Ancient Greek, `zh` is traditional Chinese.
 _LANGUAGES = (
-    "ar bg ca cs cu da de el en es et eu fa fi fr ga gl grc he hi hr hu id it ja ko la lv nl nb nn pl pt ro ru sk sl "
-    "sv tr ug uk ur vi zh"
+    "ar bg ca cs cu da de el en es et eu fa fi fr ga gl grc he hi hr hu id it ja ko la lv nl nb "
+    "nn pl pt ro ru sk sl sv tr ug uk ur vi zh"
 )
 
 
@@ -105,19 +107,23 @@ def pretrained_files(bilm: str | PathLike[str]) -> tuple[Path, Path]:
         ELMo; or `org/name` or `org/name@revision` on the Hugging Face hub. A key takes precedence
         over a folder of that name (write `./name`), and a folder over the hub.
     """
-    path, name = Path(bilm).expanduser(), str(bilm)
     if isinstance(bilm, str) and bilm in NAMED_BILMS:
-        return _downloaded(bilm) if NAMED_BILMS[bilm] else _files_in(shipped.PRETRAINED / bilm)
+        if NAMED_BILMS[bilm]:
+            return _downloaded(bilm)
+        return _files_in(shipped.PRETRAINED / bilm)
+    path = Path(bilm).expanduser()
     if path.is_dir():
         return _files_in(path)
     if path.is_file():
-        return _complete(
-            cache_home() / "archives" / file_digest(path)[:16], partial(_convert, path)
-        )
+        folder = cache_home() / "archives" / file_digest(path)[:16]
+        return _complete(folder, partial(_convert, path))
+    name = str(bilm)
     if is_hub_name(name):
         return _files_in(hub_folder(name, _HUB_FILES))
-    near = get_close_matches(name, NAMED_BILMS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMED_BILMS)}"
+    hint = f"the names are {', '.join(NAMED_BILMS)}"
+    similar_names = get_close_matches(name, NAMED_BILMS, n=1)
+    if similar_names:
+        hint = f"did you mean {similar_names[0]}?"
     raise ValueError(f"'{name}' is neither the name of a biLM nor a folder or an archive: {hint}")
 
 
@@ -141,27 +147,24 @@ def hub_folder(name: str, patterns: list[str]) -> Path:
     from the cache if the hub does not answer.
     """
     repository, _, revision = name.partition("@")
-    problems: list[str] = []
     with needs("hub"):
         from huggingface_hub import snapshot_download
-    for local_only in (False, True):
-        try:
-            options: Any = {"allow_patterns": patterns, "local_files_only": local_only}
-            folder = Path(snapshot_download(repository, revision=revision or None, **options))
-            if problems:
-                logger.warning(
-                    "using %s from the cache, because of the answer of the hub: %s",
-                    name,
-                    problems[0],
-                )
-            return folder
-        # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json,
-        # or a `KeyError`.
-        except Exception as error:
-            problems.append(f"{type(error).__name__}: {error}")
-    raise ValueError(
-        f"'{name}' is not a folder, and there is no usable answer from the hub: {problems[0]}"
+    snapshot = partial(
+        snapshot_download, repository, revision=revision or None, allow_patterns=patterns
     )
+    try:
+        return Path(snapshot())
+    # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a
+    # `KeyError`.
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    try:
+        folder = Path(snapshot(local_files_only=True))
+    except Exception:
+        message = "is not a folder, and there is no usable answer from the hub"
+        raise ValueError(f"'{name}' {message}: {problem}") from None
+    logger.warning("using %s from the cache, because of the answer of the hub: %s", name, problem)
+    return folder
 
 
 def local_file(address: str | PathLike[str]) -> Path:
@@ -169,13 +172,14 @@ def local_file(address: str | PathLike[str]) -> Path:
     url = os.fspath(address)
     if "://" not in url:
         return Path(url).expanduser()
-    file = cache_home() / "addresses" / text_digest(url)[:16] / url.rpartition("/")[2]
+    folder = cache_home() / "addresses" / text_digest(url)[:16]
+    file = folder / url.rpartition("/")[2]
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         try:
             # Of several processes, one downloads and the others wait.
-            with FileLock(file.parent / ".lock"):
-                remove_leftovers(file.parent)
+            with FileLock(folder / ".lock"):
+                remove_leftovers(folder)
                 if not file.exists():
                     with atomic_file(file) as temporary:
                         _download(url, temporary)
@@ -190,57 +194,66 @@ def write_archived(weights: Path, options_file: str, folder: Path) -> tuple[Path
     path or address of its options in the model's config, which may be gone. An address is not
     opened.
     """
-    options = read_any_options(options_file if os.path.isfile(options_file) else weights)
+    if os.path.isfile(options_file):
+        options = read_any_options(options_file)
+    else:
+        options = read_any_options(weights)
     options.save(folder / _OPTIONS)
-    write_weights(folder / _WEIGHTS, read_any_weights(weights, options), options, compression=None)
+    arrays = read_any_weights(weights, options)
+    write_weights(folder / _WEIGHTS, arrays, options, compression=None)
     return folder / _OPTIONS, folder / _WEIGHTS
 
 
 def _download(url: str, file: Path) -> None:
     # Some servers refuse Python's own name.
-    with urlopen(Request(url, headers={"User-Agent": "elmo_tasks"}), timeout=TIMEOUT) as answer:
-        n_bytes, kind = (
-            int(answer.headers.get("Content-Length") or 0),
-            answer.headers.get_content_type(),
-        )
-        # `None`: if stderr is a terminal.
-        hidden = None if n_bytes > 20_000_000 else True
+    request = Request(url, headers={"User-Agent": "elmo_tasks"})
+    with urlopen(request, timeout=TIMEOUT) as answer:
+        n_expected = int(answer.headers.get("Content-Length") or 0)
+        content_type = answer.headers.get_content_type()
+        # `None`: unless stderr is a terminal.
+        is_hidden = None if n_expected > 20_000_000 else True
         with (
-            tqdm.wrapattr(answer, "read", total=n_bytes, disable=hidden) as content,
+            tqdm.wrapattr(answer, "read", total=n_expected, disable=is_hidden) as content,
             open(file, "wb") as target,
         ):
             shutil.copyfileobj(content, target)
-    if kind == "text/html" or 0 < n_bytes != file.stat().st_size:
-        raise OSError(f"got {file.stat().st_size:,} of {n_bytes:,} bytes of {kind}")
+    n_bytes = file.stat().st_size
+    is_incomplete = n_expected > 0 and n_bytes != n_expected
+    if content_type == "text/html" or is_incomplete:
+        raise OSError(f"got {n_bytes:,} of {n_expected:,} bytes of {content_type}")
 
 
 def _downloaded(name: str) -> tuple[Path, Path]:
     """The files of a named biLM, from the cache or from the first address that has them."""
-    folder, failures = cache_home() / name, []
+    folder = cache_home() / name
+    failures = []
     for address in NAMED_BILMS[name]:
         try:
             return _complete(folder, partial(_fetch, address))
         except (OSError, HTTPException, ValueError) as error:
             failures.append(f"{address}: {error}")
             logger.warning("cannot download %s from %s", name, failures[-1])
-    tried = "; ".join(failures)
-    raise ConnectionError(
-        f"cannot download {name} from {tried}. Put its {_OPTIONS} and {_WEIGHTS} into {folder}"
-    )
+    hint = f"Put its {_OPTIONS} and {_WEIGHTS} into {folder}"
+    raise ConnectionError(f"cannot download {name} from {'; '.join(failures)}. {hint}")
 
 
 def _fetch(address: str, folder: Path) -> None:
-    archive, options, weights = (folder / name for name in ("model.zip", _OPTIONS, _WEIGHTS))
-    is_archive = address.endswith(".zip")
-    for file in [archive] if is_archive else [options, weights]:
-        _download(address if is_archive else address + file.name, file)
-        with open(folder / _DIGESTS, "a") as digests:
-            digests.write(f"{file_digest(file)}  {file.name}\n")
-    if is_archive:
+    if address.endswith(".zip"):
+        archive = folder / "model.zip"
+        _download_with_digest(address, archive)
         _convert(archive, folder)
         archive.unlink()
+    else:
+        for name in (_OPTIONS, _WEIGHTS):
+            _download_with_digest(address + name, folder / name)
     # A file of a different kind raises a `ValueError`.
-    Bilm.from_files(options, weights)
+    Bilm.from_files(folder / _OPTIONS, folder / _WEIGHTS)
+
+
+def _download_with_digest(url: str, file: Path) -> None:
+    _download(url, file)
+    with open(file.with_name(_DIGESTS), "a") as digests:
+        digests.write(f"{file_digest(file)}  {file.name}\n")
 
 
 def _convert(archive: Path, folder: Path) -> None:
@@ -248,7 +261,9 @@ def _convert(archive: Path, folder: Path) -> None:
     unpacked = folder / "unpacked"
     unpack(archive, unpacked)
     file = _only(unpacked, "**/options.json", "**/*options.json", "**/encoder.pkl", "**/weights.th")
-    Bilm.from_files(*_files_in(file.parent)).save(folder / _OPTIONS, folder / _WEIGHTS)
+    options_file, weight_file = _files_in(file.parent)
+    bilm = Bilm.from_files(options_file, weight_file)
+    bilm.save(folder / _OPTIONS, folder / _WEIGHTS)
     shutil.rmtree(unpacked)
 
 
@@ -283,15 +298,14 @@ def _files_in(folder: Path) -> tuple[Path, Path]:
 
 
 def _unchecked_files_in(folder: Path) -> tuple[Path, Path]:
-    if (files := model_files(folder)) is not None:
-        # Its options name others.
+    files_of_many_langs = model_files(folder)
+    if files_of_many_langs is not None:
+        # Its options name other files.
         for file in folder.glob("*.*"):
             expect_regular_file(file)
-        return files
-    options, state = (
-        _only(folder, _OPTIONS, "*options.json"),
-        _only(folder, "weights.th", "best.th"),
-    )
+        return files_of_many_langs
+    options = _only(folder, _OPTIONS, "*options.json")
+    state = _only(folder, "weights.th", "best.th")
     if state.exists() and not options.exists():
         return state, state
     return options, _only(folder, _WEIGHTS, "weights.safetensors", "*.hdf5", "*.safetensors")
@@ -300,7 +314,8 @@ def _unchecked_files_in(folder: Path) -> tuple[Path, Path]:
 def _only(folder: Path, *patterns: str) -> Path:
     """The file that matches the first pattern with a match. Without a match, a missing file."""
     for pattern in patterns:
-        files = sorted(file for file in folder.glob(pattern) if not file.name.startswith("_tmp-"))
+        paths = sorted(folder.glob(pattern))
+        files = [path for path in paths if not path.name.startswith("_tmp-")]
         if len(files) > 1:
             raise ValueError(f"expected one file {pattern}, got {', '.join(map(str, files))}")
         if files:

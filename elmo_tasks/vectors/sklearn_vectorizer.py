@@ -76,20 +76,24 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             vector of a text without words is zero.
         """
         # A table would be read as lists of words, or as the names of its columns.
-        if len(shape := getattr(X, "shape", ())) > 1:
+        shape = getattr(X, "shape", ())
+        if len(shape) > 1:
             if shape[1:] != (1,):
                 raise ValueError(f"expected a list of texts or one column, got the shape {shape}")
             X = np.asarray(X)[:, 0]
-        options: Any = {
-            name: getattr(self, name) for name in ("layers", "weights", "gamma", "batch_tokens")
-        }
-        rows = self._elmo().embed(X, pool=self.pool or "mean", progress=False, **options)
-        # Shape: (n_texts, dim), or (n_texts, n_layers * dim)
-        return (
-            np.stack(rows).reshape(len(rows), -1)
-            if rows
-            else np.zeros((0, self._n_features_out), np.float32)
+        vectors = self._elmo().embed(
+            X,
+            layers=self.layers,
+            weights=self.weights,
+            gamma=self.gamma,
+            pool=self.pool or "mean",
+            batch_tokens=self.batch_tokens,
+            progress=False,
         )
+        if not vectors:
+            return np.zeros((0, self._n_features_out), np.float32)
+        # Shape: (n_texts, dim), or (n_texts, n_layers * dim)
+        return np.stack(vectors).reshape(len(vectors), -1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -101,19 +105,28 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_loaded", None)
+        return state
 
     @property
     def _n_features_out(self) -> int:
         elmo = self._elmo()
-        return elmo.dim * (elmo.n_layers if self.layers == "all" else 1)
+        if self.layers == "all":
+            return elmo.dim * elmo.n_layers
+        return elmo.dim
 
     def _elmo(self) -> Elmo:
-        settings: Any = {
-            name: getattr(self, name) for name in ("bilm", "device", "precision", "tokenizer")
+        settings: dict[str, Any] = {
+            "bilm": self.bilm,
+            "device": self.device,
+            "precision": self.precision,
+            "tokenizer": self.tokenizer,
         }
+        # Not set by `__init__`, because a clone has only its parameters.
+        loaded: tuple[dict[str, Any], Elmo] | None = self.__dict__.get("_loaded")
         # The parameters of an estimator may be set again at any time.
-        loaded = self.__dict__.get("_loaded")
         if loaded is None or loaded[0] != settings:
-            loaded = self._loaded = (settings, Elmo.from_pretrained(**settings))
+            loaded = (settings, Elmo.from_pretrained(**settings))
+            self._loaded = loaded
         return loaded[1]

@@ -22,18 +22,18 @@ COMMANDS = [
 def test_a_count_is_at_least_one(capsys, command, words):
     for number in ("0", "-3"):
         with pytest.raises(SystemExit):
-            command(*words, number) if words[0].startswith("elmo-") else main([*words, number])
-        assert f"argument {words[-1]}: expected at least 1, got {number}" in capsys.readouterr().err
+            if words[0].startswith("elmo-"):
+                command(*words, number)
+            else:
+                main([*words, number])
+        message = f"argument {words[-1]}: expected at least 1, got {number}"
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("options", "workers"), [({"part_lines": 0}, None), ({}, 0), ({}, -3)])
 def test_parts_and_workers_are_at_least_one_in_python(tmp_path, options, workers):
     (tmp_path / "a.txt").write_text("a b\n")
+    options = EmbedOptions(bilm=str(TINY_BILM), **options)
     with pytest.raises(ValueError, match="expected at least 1, got"):
-        embed_file(
-            tmp_path / "a.txt",
-            tmp_path / "a.h5",
-            EmbedOptions(bilm=str(TINY_BILM), **options),
-            workers=workers,
-        )
+        embed_file(tmp_path / "a.txt", tmp_path / "a.h5", options, workers=workers)
     assert not list(tmp_path.glob("a.h5*"))

@@ -15,11 +15,18 @@ from tests.bilm.helpers import assert_layers_equal
 from tests.bilm.many_langs.models import write_model
 from tests.language_models import train_tiny
 from tests.paths import TRAINING_CONFIGS
+from tests.vectors.helpers import assert_all_equal
 
 pytestmark = pytest.mark.slow
 
 FILES = {"options.json", "weights.hdf5", "vocab.txt"}
 SENTENCES = [["Washington", "crossed", "the", "river", "."], ["😀"]]
+
+
+def assert_weights_equal(bilm: Bilm, expected: Bilm) -> None:
+    weights = bilm.state_dict()
+    for name, weight in expected.state_dict().items():
+        assert torch.equal(weights[name], weight), name
 
 
 class TestExport:
@@ -28,25 +35,26 @@ class TestExport:
 
         assert set(os.listdir(exported)) == FILES
         model = load_archive(lm_run / "model.tar.gz").model.eval()
-        files = exported / "options.json", exported / "weights.hdf5"
+        files = (exported / "options.json", exported / "weights.hdf5")
         character_ids = BYTES.batch(SENTENCES)
         with torch.no_grad():
             expected = list(model.bilm(character_ids).layers)
-            ours = Bilm.from_files(*files)(character_ids).layers
-            assert all(torch.equal(our, their) for our, their in zip(ours, expected, strict=True))
+            layers = Bilm.from_files(*files)(character_ids).layers
+            for layer, expected_layer in zip(layers, expected, strict=True):
+                assert torch.equal(layer, expected_layer)
             # One layer at a time, by weights that softmax turns into 0 and 1.
-            for layer, vectors in enumerate(expected):
-                weights = [1000.0 if index == layer else -1000.0 for index in range(len(expected))]
+            for index, expected_layer in enumerate(expected):
+                weights = [-1000.0] * len(expected)
+                weights[index] = 1000.0
                 elmo = Elmo(*files, 1, dropout=0.0, scalar_mix_parameters=weights)
-                (theirs,) = elmo(character_ids)["elmo_representations"]
-                assert_layers_equal((vectors,), [theirs], atol=1e-5)
+                (vectors,) = elmo(character_ids)["elmo_representations"]
+                assert_layers_equal((expected_layer,), [vectors], atol=1e-5)
 
     def test_words_and_softmax_match_the_model(self, lm_run, exported):
         model = load_archive(lm_run / "model.tar.gz").model
         words = WordList.from_file(exported / "vocab.txt").words
-        assert list(words) == [
-            model.vocab.get_token_from_index(number, "lm") for number in range(len(words))
-        ]
+        words_of_model = model.vocab.get_index_to_token_vocabulary("lm")
+        assert dict(enumerate(words)) == words_of_model
         assert words[:3] == ("<S>", "</S>", "<UNK>")
         with h5py.File(exported / "weights.hdf5") as file:
             np.testing.assert_array_equal(file["softmax/W"], model.softmax.weight.detach().numpy())
@@ -58,18 +66,16 @@ class TestExport:
         model = write_model(tmp_path / "model")
         command("elmo-export", model, tmp_path / "exported", "--format", name)
         assert set(os.listdir(tmp_path / "exported")) == {"options.json", f"weights.{name}"}
-        found, expected = (
-            Elmo.from_pretrained(path).embed(SENTENCES) for path in (tmp_path / "exported", model)
-        )
-        assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+        vectors = Elmo.from_pretrained(tmp_path / "exported").embed(SENTENCES)
+        assert_all_equal(vectors, Elmo.from_pretrained(model).embed(SENTENCES))
 
     def test_the_bilm_of_a_task_is_exported(self, command, tmp_path, archive):
         model = load_archive(archive("ner", "both", 3)).model
-        (bilm,) = (each for each in model.modules() if isinstance(each, Bilm))
-        command("elmo-export", archive("ner", "both", 3), tmp_path / "exported")
-        assert set(os.listdir(tmp_path / "exported")) == {"options.json", "weights.hdf5"}
-        found = Elmo.from_pretrained(tmp_path / "exported", device="cpu").bilm.state_dict()
-        assert all(torch.equal(found[name], weight) for name, weight in bilm.state_dict().items())
+        (bilm,) = (module for module in model.modules() if isinstance(module, Bilm))
+        folder = tmp_path / "exported"
+        command("elmo-export", archive("ner", "both", 3), folder)
+        assert set(os.listdir(folder)) == {"options.json", "weights.hdf5"}
+        assert_weights_equal(Elmo.from_pretrained(folder, device="cpu").bilm, bilm)
 
     def test_it_can_be_half_as_large_and_without_softmax(self, lm_run, exported, command, tmp_path):
         command(
@@ -87,11 +93,8 @@ class TestExport:
         folder = tmp_path / "other"
         command("elmo-export", lm_run, folder, "--format", "safetensors")
         assert set(os.listdir(folder)) == {"options.json", "weights.safetensors", "vocab.txt"}
-        expected = Bilm.from_files(
-            exported / "options.json", exported / "weights.hdf5"
-        ).state_dict()
-        found = Elmo.from_pretrained(folder, device="cpu").bilm.state_dict()
-        assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+        expected = Bilm.from_files(exported / "options.json", exported / "weights.hdf5")
+        assert_weights_equal(Elmo.from_pretrained(folder, device="cpu").bilm, expected)
         environment.setenv("ELMO_TASKS_BILM", str(folder))
         config = Params.from_file(TRAINING_CONFIGS / "ner_elmo.jsonnet").as_dict(quiet=True)
         assert config["model"]["bilm"]["pretrained_file"] == str(folder / "weights.safetensors")

@@ -2,6 +2,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,62 +17,70 @@ def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
     return {name: float(value.replace(",", "")) for name, value in rows}
 
 
+def rows_of(output: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
 class TestPerplexityOfText:
     def test_it_is_the_validation_perplexity_of_the_run(
         self, lm_run, exported, command, fixtures_root, capsys
     ):
         command("elmo-perplexity", exported, fixtures_root / "lm" / "dev.txt")
-        found, expected = printed(capsys), metrics_of(lm_run)
+        numbers = printed(capsys)
+        metrics = metrics_of(lm_run)
         for name in ("perplexity", "forward_perplexity", "backward_perplexity"):
-            assert found[name] == pytest.approx(expected[f"best_validation_{name}"], rel=1e-4)
-        assert found["unknown_share"] == pytest.approx(
-            expected["best_validation_unknown_share"], abs=1e-4
-        )
-        assert (found["sentences"], found["words"]) == (103, 1264)
+            assert numbers[name] == pytest.approx(metrics[f"best_validation_{name}"], rel=1e-4)
+        unknown_share = metrics["best_validation_unknown_share"]
+        assert numbers["unknown_share"] == pytest.approx(unknown_share, abs=1e-4)
+        assert numbers["sentences"] == 103
+        assert numbers["words"] == 1264
 
     def test_it_writes_the_likelihood_of_each_sentence(
         self, exported, command, fixtures_root, tmp_path, capsys
     ):
-        text, file = fixtures_root / "lm" / "dev.txt", tmp_path / "scores.jsonl"
-        command("elmo-perplexity", exported, text, "--output-file", file)
-        scores = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        assert [score["words"] for score in scores] == list(LmText(text))
-        n_predictions = sum(len(score["words"]) + 1 for score in scores)
-        found = printed(capsys)
+        text = fixtures_root / "lm" / "dev.txt"
+        output = tmp_path / "scores.jsonl"
+        command("elmo-perplexity", exported, text, "--output-file", output)
+        rows = rows_of(output)
+        assert [row["words"] for row in rows] == list(LmText(text))
+        n_words = sum(len(row["words"]) for row in rows)
+        # Each sentence has a boundary, too.
+        n_predictions = n_words + len(rows)
+        numbers = printed(capsys)
         for direction in ("forward", "backward"):
-            mean = -sum(score[direction] for score in scores) / n_predictions
-            assert found[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
-        n_words = sum(len(score["words"]) for score in scores)
-        assert found["unknown_share"] == pytest.approx(
-            sum(s["n_unknown"] for s in scores) / n_words, abs=1e-4
-        )
+            mean = -sum(row[direction] for row in rows) / n_predictions
+            assert numbers[f"{direction}_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
+        unknown_share = sum(row["n_unknown"] for row in rows) / n_words
+        assert numbers["unknown_share"] == pytest.approx(unknown_share, abs=1e-4)
 
     def test_each_line_has_one_row_with_its_number(self, exported, command, tmp_path, capsys):
         """A blank line has no sentence, and a long one has two."""
         lines = ["The dog barks .", "", " ".join(["river"] * 300), "It rains .", ""]
-        (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
-        command(
-            "elmo-perplexity", exported, tmp_path / "a.txt", "--output-file", tmp_path / "a.jsonl"
-        )
-        found = printed(capsys)
-        rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-        assert [(row["line"], row["words"]) for row in rows] == [
-            (number, line.split()) for number, line in enumerate(lines, start=1)
-        ]
+        text = tmp_path / "a.txt"
+        text.write_text("\n".join(lines) + "\n")
+        output = tmp_path / "a.jsonl"
+        command("elmo-perplexity", exported, text, "--output-file", output)
+        numbers = printed(capsys)
+        rows = rows_of(output)
+        assert [row["line"] for row in rows] == [1, 2, 3, 4, 5]
+        assert [row["words"] for row in rows] == [line.split() for line in lines]
         assert [row["n_sentences"] for row in rows] == [1, 0, 2, 1, 0]
-        assert found["sentences"] == 4 and found["words"] == 307
-        nats = -sum(row["forward"] for row in rows) / (307 + 4)
-        assert found["forward_perplexity"] == pytest.approx(math.exp(nats), rel=1e-4)
-        (tmp_path / "b").mkdir()
+        assert numbers["sentences"] == 4
+        assert numbers["words"] == 307
+        mean = -sum(row["forward"] for row in rows) / (307 + 4)
+        assert numbers["forward_perplexity"] == pytest.approx(math.exp(mean), rel=1e-4)
+
+    def test_the_rows_of_several_files_have_their_names(self, exported, command, tmp_path):
+        folder = tmp_path / "texts"
+        folder.mkdir()
         for name in ("x.txt", "y.txt"):
-            (tmp_path / "b" / name).write_text("It rains .\n")
-        command("elmo-perplexity", exported, tmp_path / "b", "--output-file", tmp_path / "b.jsonl")
-        rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
-        assert [(Path(row["file"]).name, row["line"]) for row in rows] == [
-            ("x.txt", 1),
-            ("y.txt", 1),
-        ]
-        assert rows[0]["forward"] == pytest.approx(rows[1]["forward"])
+            (folder / name).write_text("It rains .\n")
+        output = tmp_path / "b.jsonl"
+        command("elmo-perplexity", exported, folder, "--output-file", output)
+        first_row, second_row = rows_of(output)
+        assert (first_row["file"], first_row["line"]) == (str(folder / "x.txt"), 1)
+        assert (second_row["file"], second_row["line"]) == (str(folder / "y.txt"), 1)
+        assert first_row["forward"] == pytest.approx(second_row["forward"])
 
     @pytest.mark.parametrize("name", ["", "model.tar.gz"])
     def test_the_training_of_a_bilm_must_be_exported_first(

@@ -1,8 +1,9 @@
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from elmo_tasks.data.dataset_readers.coref_reader import CorefDocument, read_documents
+from elmo_tasks.data.dataset_readers.coref_reader import CorefDocument, Mention, read_documents
 
 ONTONOTES = """\
 #begin document (bc/cctv/00/cctv_0000); part 000
@@ -28,23 +29,35 @@ def read(path: Path, content: str) -> list[CorefDocument]:
     return list(read_documents(str(path)))
 
 
-def document(*cells: str) -> str:
-    """A file of one sentence in five columns, with these coreference cells."""
-    lines = [f"x 0 {number} word{number} {cell}" for number, cell in enumerate(cells)]
-    return "\n".join(["#begin document (x); part 000", *lines, "", "#end document\n"])
+def clusters_in(path: Path, *cells: str) -> list[list[Mention]] | None:
+    """Of a file of one sentence in five columns, with these coreference cells."""
+    lines = ["#begin document (x); part 000"]
+    for number, cell in enumerate(cells):
+        lines.append(f"x 0 {number} word{number} {cell}")
+    lines += ["", "#end document\n"]
+    (document,) = read(path, "\n".join(lines))
+    return document.clusters
 
 
 class TestReadDocuments:
     def test_ontonotes_columns_are_read_by_position(self, path):
-        first, second = read(path, ONTONOTES)
-        assert (first.name, first.part, second.name, second.part) == (
-            *("bc/cctv/00/cctv_0000", 0),
-        ) + (*("bc/cctv/00/cctv_0000", 1),)
-        assert first.sentences == [["Ann", "sang", "."], ["Her", "old", "song"]]
-        assert first.speakers == [["Ann_Cole"] * 3, ["speaker#2"] * 3]
-        assert first.clusters == [[(0, 0), (3, 3)], [(3, 5)]]
-        assert (second.sentences, second.speakers) == ([["It", "it"]], [["-", "-"]])
-        assert second.clusters == [[(0, 0), (1, 1)]]
+        name = "bc/cctv/00/cctv_0000"
+        assert read(path, ONTONOTES) == [
+            CorefDocument(
+                name=name,
+                part=0,
+                sentences=[["Ann", "sang", "."], ["Her", "old", "song"]],
+                speakers=[["Ann_Cole"] * 3, ["speaker#2"] * 3],
+                clusters=[[(0, 0), (3, 3)], [(3, 5)]],
+            ),
+            CorefDocument(
+                name=name,
+                part=1,
+                sentences=[["It", "it"]],
+                speakers=[["-", "-"]],
+                clusters=[[(0, 0), (1, 1)]],
+            ),
+        ]
 
     @pytest.mark.parametrize(
         ("cells", "clusters"),
@@ -58,31 +71,31 @@ class TestReadDocuments:
         ],
     )
     def test_mentions_may_nest_and_cross(self, path, cells, clusters):
-        assert read(path, document(*cells))[0].clusters == clusters
+        assert clusters_in(path, *cells) == clusters
 
     def test_clusters_that_share_a_mention_are_merged(self, path):
         """The first and last clusters share word 2."""
-        (found,) = read(path, document("(0)", "(1)", "(0)|(2)", "(1)", "(2)"))
-        assert found.clusters == [[(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)]]
+        clusters = clusters_in(path, "(0)", "(1)", "(0)|(2)", "(1)", "(2)")
+        assert clusters == [[(0, 0), (2, 2), (4, 4)], [(1, 1), (3, 3)]]
 
     def test_the_clusters_match_allennlps_reader(self, fixtures_root):
         from allennlp_models.common.ontonotes import Ontonotes
 
         file = str(fixtures_root / "coref" / "train.conll")
-        expected = []
-        for sentences in Ontonotes().dataset_document_iterator(file):
-            offset, clusters = 0, {}
+        documents = list(read_documents(file))
+        assert len(documents) == 10
+        allennlp_documents = Ontonotes().dataset_document_iterator(file)
+        for document, sentences in zip(documents, allennlp_documents, strict=True):
+            assert document.sentences == [sentence.words for sentence in sentences]
+            clusters = defaultdict(list)
+            n_before = 0
             for sentence in sentences:
                 for cluster, (start, end) in sentence.coref_spans:
-                    clusters.setdefault(cluster, []).append((start + offset, end + offset))
-                offset += len(sentence.words)
-            expected.append(([s.words for s in sentences], sorted(map(sorted, clusters.values()))))
-        assert len(expected) == 10
-        assert [(found.sentences, found.clusters) for found in read_documents(file)] == expected
+                    clusters[cluster].append((n_before + start, n_before + end))
+                n_before += len(sentence.words)
+            assert document.clusters == sorted(map(sorted, clusters.values()))
 
     def test_chained_clusters_are_merged_in_linear_time(self, path):
         """If every link copied the chain, 5,000 links would take seconds."""
-        links = "|".join
-        cells = [links((f"({n})", f"({n + 1})")) for n in range(5_000)]
-        (found,) = read(path, document(*cells))
-        assert found.clusters == [[(n, n) for n in range(5_000)]]
+        cells = [f"({number})|({number + 1})" for number in range(5_000)]
+        assert clusters_in(path, *cells) == [[(word, word) for word in range(5_000)]]

@@ -16,9 +16,8 @@ TEXTS = [
     "   ",
 ]
 
-TEXT = st.text(
-    st.sampled_from(" \t\n.,'-()abcZ19é😀$") | st.characters(exclude_categories=["Cs"]), max_size=30
-)
+CHARACTERS = st.sampled_from(" \t\n.,'-()abcZ19é😀$") | st.characters(exclude_categories=["Cs"])
+TEXT = st.text(CHARACTERS, max_size=30)
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +32,14 @@ class TestSpacyBlankTokenizer:
         from allennlp.data.tokenizers import spacy_tokenizer
 
         monkeypatch.setattr(spacy_tokenizer, "get_spacy_model", lambda *args: spacy.blank(language))
-        theirs = SpacyTokenizer(f"{language}_of_the_test").tokenize(text)
-        ours = SpacyBlankTokenizer(language).tokenize(text)
+        tokens = SpacyBlankTokenizer(language).tokenize(text)
+        all_expected = SpacyTokenizer(f"{language}_of_the_test").tokenize(text)
         # AllenNLP's tokenizer keeps white space between words as a token.
-        expected = [
-            (token.text, token.idx, token.idx_end) for token in theirs if not token.text.isspace()
-        ]
-        assert [(token.text, token.idx, token.idx_end) for token in ours] == expected
+        expected = [token for token in all_expected if not token.text.isspace()]
+        for token, expected_token in zip(tokens, expected, strict=True):
+            assert token.text == expected_token.text
+            assert token.idx == expected_token.idx
+            assert token.idx_end == expected_token.idx_end
 
     @given(TEXT)
     @example("a  b")
@@ -48,7 +48,7 @@ class TestSpacyBlankTokenizer:
         for token in tokens:
             assert in_nfc(text[token.idx : token.idx_end]) == token.text
             assert not token.text.isspace()
-        between = text
+        remaining = text
         for token in reversed(tokens):
-            between = between[: token.idx] + between[token.idx_end :]
-        assert between.strip() == "".join(between.split()) == ""
+            remaining = remaining[: token.idx] + remaining[token.idx_end :]
+        assert not remaining.strip()

@@ -14,9 +14,6 @@ from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.options import DictionaryOptions
 from elmo_tasks.data import ElmoTokenIndexer, WordCharactersIndexer
 
-# A biLM with words but no characters.
-NO_CNN = dict(character_dim=0, filters=(), n_highway=0)
-
 WORDS = st.one_of(
     st.text("abé.", min_size=1, max_size=5),
     # Without lone surrogates, which are not text; AllenNLP drops them too.
@@ -28,12 +25,12 @@ WORDS = st.one_of(
 
 def ids_of(sentences: list[list[str]], indexer: TokenIndexer, key: str) -> torch.Tensor:
     """The tensors of a batch, as a model receives them."""
-    instances = [
-        Instance({"text": TextField([Token(w) for w in words], {"x": indexer})})
-        for words in sentences
-    ]
+    instances = []
+    for words in sentences:
+        text = TextField(list(map(Token, words)), {"x": indexer})
+        instances.append(Instance({"text": text}))
     batch = Batch(instances)
-    batch.index_instances(Vocabulary())
+    batch.index_instances(Vocabulary.from_instances(batch))
     return batch.as_tensor_dict()["text"]["x"][key]
 
 
@@ -43,20 +40,16 @@ class TestElmoTokenIndexer:
     @example([["a", "b"], []], 0)
     @example([["a"]], 3)
     def test_a_batch_has_the_ids_of_allennlp(self, sentences, min_padding):
-        ours = ids_of(
-            sentences, ElmoTokenIndexer(token_min_padding_length=min_padding), "character_ids"
-        )
-        theirs = ids_of(
-            sentences,
-            ELMoTokenCharactersIndexer(token_min_padding_length=min_padding),
-            "elmo_tokens",
-        )
-        if not theirs.numel():
+        indexer = ElmoTokenIndexer(token_min_padding_length=min_padding)
+        ids = ids_of(sentences, indexer, "character_ids")
+        allennlp_indexer = ELMoTokenCharactersIndexer(token_min_padding_length=min_padding)
+        expected = ids_of(sentences, allennlp_indexer, "elmo_tokens")
+        assert ids.dtype == expected.dtype
+        if not expected.numel():
             # For a batch without words, AllenNLP omits the third dimension, which the biLM needs.
-            assert ours.shape == (len(sentences), 0, 50)
+            assert ids.shape == (len(sentences), 0, 50)
         else:
-            assert torch.equal(ours, theirs)
-            assert ours.dtype == theirs.dtype
+            assert torch.equal(ids, expected)
 
     def test_an_error_names_an_empty_word(self):
         for indexer in (ElmoTokenIndexer(), ElmoTokenIndexer(unicode_characters=50)):
@@ -66,14 +59,13 @@ class TestElmoTokenIndexer:
     def test_unicode_characters_match_the_bilm(self, environment):
         from allennlp.common import Params
 
-        options = BilmOptions(
-            dictionaries=DictionaryOptions(n_words=5, word_dim=3, max_characters=9), **NO_CNN
-        )
+        dictionaries = DictionaryOptions(n_words=5, word_dim=3, max_characters=9)
+        # With words but no characters.
+        options = BilmOptions(dictionaries=dictionaries, character_dim=0, filters=(), n_highway=0)
         sentences = [["나는", "b", "😀" * 20], ["\ud800"]]
         indexer = TokenIndexer.from_params(Params({"type": "elmo", "unicode_characters": 9}))
-        assert torch.equal(
-            ids_of(sentences, indexer, "character_ids"), Bilm(options).word_rows.batch(sentences)
-        )
+        ids = ids_of(sentences, indexer, "character_ids")
+        assert torch.equal(ids, Bilm(options).word_rows.batch(sentences))
 
 
 class TestWordCharactersIndexer:
@@ -83,22 +75,14 @@ class TestWordCharactersIndexer:
         )
     )
     def test_a_batch_has_the_ids_of_allennlp(self, sentences):
-        found = []
-        for kind in (WordCharactersIndexer, TokenCharactersIndexer):
-            indexers = {"x": kind(min_padding_length=5)}
-            batch = Batch(
-                [
-                    Instance({"text": TextField(list(map(Token, words)), indexers)})
-                    for words in sentences
-                ]
-            )
-            batch.index_instances(Vocabulary.from_instances(batch))
-            found.append(batch.as_tensor_dict()["text"]["x"]["token_characters"])
-        assert torch.equal(*found)
+        ids = ids_of(sentences, WordCharactersIndexer(min_padding_length=5), "token_characters")
+        allennlp_indexer = TokenCharactersIndexer(min_padding_length=5)
+        assert torch.equal(ids, ids_of(sentences, allennlp_indexer, "token_characters"))
 
     def test_a_different_vocabulary_has_its_own_ids(self):
         indexer = WordCharactersIndexer(min_padding_length=1)
         for characters in ("abc", "cba", "abc"):
             vocabulary = Vocabulary(tokens_to_add={"token_characters": list(characters)})
-            ids = indexer.tokens_to_indices([Token("abc")], vocabulary)["token_characters"]
-            assert ids == [[vocabulary.get_token_index(c, "token_characters") for c in "abc"]]
+            (ids,) = indexer.tokens_to_indices([Token("abc")], vocabulary)["token_characters"]
+            letters = [vocabulary.get_token_from_index(id, "token_characters") for id in ids]
+            assert letters == ["a", "b", "c"]

@@ -24,8 +24,8 @@ def test_nothing_is_written_outside_the_folder(tmp_path, monkeypatch, name, has_
         monkeypatch.delattr(tarfile, "data_filter")
     archive = tmp_path / "archive.tar"
     with tarfile.open(archive, "w") as tar:
-        for each in ("good.txt", name.format(folder=tmp_path)):
-            tar.addfile(tarfile.TarInfo(each), io.BytesIO())
+        for member_name in ("good.txt", name.format(folder=tmp_path)):
+            tar.addfile(tarfile.TarInfo(member_name), io.BytesIO())
     with pytest.raises(ValueError, match=r"expected files in its own folder, got '.*evil"):
         archives.unpack(archive, tmp_path / "folder")
     assert [path.name for path in tmp_path.rglob("*.txt")] == ["good.txt"]

@@ -22,10 +22,18 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def fill(temporary: Path) -> None:
+    """Writes something to the temporary file, or into the temporary folder."""
+    if temporary.is_dir():
+        (temporary / "b").touch()
+    else:
+        temporary.touch()
+
+
 @pytest.mark.parametrize("begin", [atomic_file, atomic_folder])
 def test_an_error_leaves_nothing(tmp_path, begin):
     with pytest.raises(KeyboardInterrupt), begin(tmp_path / "a") as temporary:
-        (temporary / "b" if temporary.is_dir() else temporary).touch()
+        fill(temporary)
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
 
@@ -37,15 +45,17 @@ class TestAtomicFile:
         with atomic_file(path) as temporary:
             temporary.write_text("new")
             assert path.read_text() == "old"
-        assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "new")]
+        assert list(tmp_path.iterdir()) == [path]
+        assert path.read_text() == "new"
 
     @pytest.mark.parametrize("begin", [atomic_file, atomic_folder])
     def test_the_target_of_a_link_is_written(self, tmp_path, begin):
         (tmp_path / "target").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "target" / "a")
         with begin(tmp_path / "link") as temporary:
-            (temporary / "b" if temporary.is_dir() else temporary).touch()
-        assert (tmp_path / "link").is_symlink() and (tmp_path / "target" / "a").exists()
+            fill(temporary)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "target" / "a").exists()
 
 
 class TestAtomicFolder:
@@ -67,10 +77,7 @@ class TestAtomicFolder:
             (tmp_path / name).mkdir()
         before = set(tmp_path.iterdir())
         kill_in(write)
-        assert any(
-            (tmp_path / folder.name / "half").exists()
-            for folder in set(tmp_path.iterdir()) - before
-        )
+        assert [path.name for path in tmp_path.glob("*/half")] == ["half"]
         with atomic_folder(tmp_path / "folder") as temporary:
             (temporary / "a").touch()
         assert set(tmp_path.rglob("*")) - before == {tmp_path / "folder", tmp_path / "folder" / "a"}
@@ -85,9 +92,13 @@ class TestAtomicFolder:
 
         write("old", lambda: None)
         replace = os.replace
-        monkeypatch.setattr(
-            os, "replace", lambda *paths: kill() if "_tmp-" in str(paths[0]) else replace(*paths)
-        )
+
+        def replace_or_kill(source: Path, target: Path) -> None:
+            if "_tmp-" in str(source):
+                kill()
+            replace(source, target)
+
+        monkeypatch.setattr(os, "replace", replace_or_kill)
         kill_in(write, "new", lambda: None)
         monkeypatch.undo()
         assert not (tmp_path / "folder").exists()
@@ -139,9 +150,9 @@ class TestCheckNotInput:
     def test_a_file_is_recognised_under_any_name(self, tmp_path):
         (tmp_path / "text").touch()
         (tmp_path / "link").symlink_to(tmp_path / "text")
-        for output, given in (("text", "text"), ("link", "text"), ("text", "link")):
+        for output, source in (("text", "text"), ("link", "text"), ("text", "link")):
             with pytest.raises(ValueError):
-                check_not_input(tmp_path / output, tmp_path / "other", tmp_path / given)
+                check_not_input(tmp_path / output, tmp_path / "other", tmp_path / source)
         check_not_input(tmp_path / "text", tmp_path / "other")
         check_not_input(tmp_path / "new", tmp_path / "text")
         # The same terminal may be input and output.

@@ -34,7 +34,7 @@ def workbook() -> bytes:
     return file.getvalue()
 
 
-DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
+ENTRY_POINTS: list[tuple[str, str, Callable[[Path], Any]]] = [
     (
         "pyarrow",
         "parquet",
@@ -67,7 +67,7 @@ DOORS: list[tuple[str, str, Callable[[Path], Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("library", "extra", "use"), DOORS)
+@pytest.mark.parametrize(("library", "extra", "use"), ENTRY_POINTS)
 def test_a_missing_library_names_its_extra(monkeypatch, tmp_path, library, extra, use):
     (tmp_path / "a.txt").write_text("a b\n")
     monkeypatch.setitem(sys.modules, library, None)

@@ -25,21 +25,15 @@ def test_a_job_logs_a_line_every_minute(tmp_path: Path, monkeypatch, caplog):
     caplog.set_level("INFO", jobs.__name__)
     seconds = count(step=40)
     monkeypatch.setattr(jobs.time, "monotonic", lambda: next(seconds))
-    job = jobs.Job(tmp_path / "out", {}, 4, 1, ".txt", force=False, unit="texts")
-    job.run(
-        "abcd",
-        write,
-        jobs.FileOutput(lambda files, path: path.write_text(str(len(files)))),
-        workers=None,
-        ray=None,
-    )
-    assert (tmp_path / "out").read_text() == "4"
-    messages = [record.getMessage().partition(": ")[2] for record in caplog.records]
-    assert messages == [
-        "4 texts; 0 of 4 parts exist",
-        "2 of 4 texts, 80 s left",
-        "4 of 4 texts, 0 s left",
-        "computed 4 texts in 200 s",
+    output = tmp_path / "out"
+    job = jobs.Job(output, {}, 4, 1, ".txt", force=False, unit="texts")
+    job.run("abcd", write, jobs.FileOutput(join_file), workers=None, ray=None)
+    assert output.read_text() == "x\n" * 4
+    assert caplog.messages == [
+        f"{output}: 4 texts; 0 of 4 parts exist",
+        f"{output}: 2 of 4 texts, 80 s left",
+        f"{output}: 4 of 4 texts, 0 s left",
+        f"{output}: computed 4 texts in 200 s",
     ]
 
 
@@ -54,13 +48,7 @@ def test_workers_share_the_threads_without_the_environment(tmp_path: Path, monke
     monkeypatch.setattr(torch, "get_num_threads", lambda: 6)
     environment = dict(os.environ)
     job = jobs.Job(tmp_path / "out", {}, 2, 1, ".txt", force=False)
-    job.run(
-        "ab",
-        write_threads,
-        jobs.FileOutput(lambda files, path: path.write_text("".join(f.read_text() for f in files))),
-        workers=2,
-        ray=None,
-    )
+    job.run("ab", write_threads, jobs.FileOutput(join_file), workers=2, ray=None)
     assert (tmp_path / "out").read_text() == "3 3 "
     assert dict(os.environ) == environment
 
@@ -101,13 +89,13 @@ def killed(n_operations: int, *arguments: object, force: bool) -> bool:
     """
 
     def run() -> None:
-        left = count(n_operations, -1)
+        remaining = count(n_operations, -1)
 
         def hook(event: str, values: tuple) -> None:
-            changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
-            if (changes or (event == "open" and values[1] not in ("r", "rb", None))) and next(
-                left
-            ) == 0:
+            is_change = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir")
+            if event == "open":
+                is_change = values[1] not in ("r", "rb", None)
+            if is_change and next(remaining) == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(hook)
@@ -121,10 +109,10 @@ def killed(n_operations: int, *arguments: object, force: bool) -> bool:
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    return {
-        str(file.relative_to(folder)): file.read_text() if file.is_file() else "/"
-        for file in folder.rglob("*")
-    }
+    contents = {}
+    for path in folder.rglob("*"):
+        contents[str(path.relative_to(folder))] = path.read_text() if path.is_file() else "/"
+    return contents
 
 
 @pytest.mark.slow
@@ -140,7 +128,7 @@ def test_a_job_that_is_killed_anywhere_ends_with_the_same_command(tmp_path, name
 
     command(begin(1000), name, "abc", force=is_replaced)
     expected = files_in(tmp_path / "1000")
-    assert {*"abc"} <= {*"".join(expected.values())}
+    assert set("abc") <= set("".join(expected.values()))
     assert len(expected) == {"out.txt": 1, "folder/": 5, "parts/": 4}[name]
     for number in count():
         folder = begin(number)
@@ -192,7 +180,7 @@ def test_a_part_of_no_job_is_named(tmp_path, name):
         command(tmp_path, name, "abc", force=False)
     (folder / "part-00000003.txt").unlink()
     command(tmp_path, name, "abc", force=False)
-    assert {*"abc"} <= {*"".join(files_in(tmp_path).values())}
+    assert set("abc") <= set("".join(files_in(tmp_path).values()))
 
 
 def test_a_job_that_ended_before_its_first_part_may_change(tmp_path, monkeypatch):

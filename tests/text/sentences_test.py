@@ -1,6 +1,7 @@
 import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import pytest
 import spacy
@@ -66,32 +67,27 @@ def test_sentences_end_at_full_stops_but_not_in_abbreviations():
         ["Mr.", "Hill", "left", "."],
         ["Why", "?"],
     ]
-    assert (
-        sentences_of_text(" \n ")
-        == sentences_of_text("")
-        == located_sentences("")
-        == located_words("")
-        == []
-    )
-    assert sentence_ranges(["눈", "。", "", "Why", "?", "So"]) == [
-        range(2),
-        range(2, 5),
-        range(5, 6),
-    ]
+    ranges = sentence_ranges(["눈", "。", "", "Why", "?", "So"])
+    assert ranges == [range(2), range(2, 5), range(5, 6)]
+
+
+def test_a_text_without_words_has_no_sentences():
+    assert sentences_of_text(" \n ") == []
+    assert sentences_of_text("") == []
+    assert located_sentences("") == []
+    assert located_words("") == []
     assert sentence_ranges([]) == []
 
 
+TOKENS = st.sampled_from(["a", ".", "?!", "!", "”", "(", " ", "\n", "。", "...", "…"])
+
+
 @settings(max_examples=50)
-@given(
-    st.lists(
-        st.sampled_from(["a", ".", "?!", "!", "”", "(", " ", "\n", "。", "...", "…"]), min_size=1
-    )
-)
+@given(st.lists(TOKENS, min_size=1))
 def test_sentences_begin_where_spacys_do(tokens):
-    document = Sentencizer()(Doc(spacy.blank("xx").vocab, words=tokens))
-    assert sentence_ranges(tokens) == [
-        range(sentence.start, sentence.end) for sentence in document.sents
-    ]
+    doc = Sentencizer()(Doc(spacy.blank("xx").vocab, words=tokens))
+    expected = [range(sentence.start, sentence.end) for sentence in doc.sents]
+    assert sentence_ranges(tokens) == expected
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
@@ -103,16 +99,16 @@ def test_a_blank_line_ends_a_sentence(form):
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_words_have_their_places_in_the_given_text(tokenizer, form):
-    given = unicodedata.normalize(form, TEXT)
-    sentences = located_sentences(given, tokenizer)
-    assert [[word.text for word in sentence] for sentence in sentences] == sentences_of_text(
-        TEXT, tokenizer
-    )
-    words = located_words(given, tokenizer)
-    assert words == [word for sentence in sentences for word in sentence]
-    assert [
-        unicodedata.normalize("NFC", given[start:end]) for _, start, end in words
-    ] == words_of_text(TEXT, tokenizer)
+    text = unicodedata.normalize(form, TEXT)
+    sentences = located_sentences(text, tokenizer)
+    expected = sentences_of_text(TEXT, tokenizer)
+    assert [[word.text for word in sentence] for sentence in sentences] == expected
+    words = located_words(text, tokenizer)
+    assert words == list(chain.from_iterable(sentences))
+    normal_texts = []
+    for word in words:
+        normal_texts.append(unicodedata.normalize("NFC", text[word.start : word.end]))
+    assert normal_texts == words_of_text(TEXT, tokenizer)
 
 
 @pytest.mark.parametrize("n_characters", [1, 2, 3])
@@ -122,11 +118,11 @@ def test_a_character_that_nfc_expands_is_not_divided(n_characters):
     normal = unicodedata.normalize("NFC", notes)
 
     def in_pieces(text: str) -> list[str]:
-        return [
-            word[at : at + n_characters]
-            for word in text.split()
-            for at in range(0, len(word), n_characters)
-        ]
+        parts = []
+        for word in text.split():
+            for start in range(0, len(word), n_characters):
+                parts.append(word[start : start + n_characters])
+        return parts
 
     words = located_words(notes, in_pieces)
     assert "".join(word.text for word in words) == normal.replace(" ", "")

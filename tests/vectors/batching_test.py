@@ -1,3 +1,5 @@
+from itertools import chain, repeat
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,6 +12,7 @@ from elmo_tasks.vectors.batching import (
     in_order,
     one_ahead,
 )
+from tests.vectors.helpers import recorded
 
 SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_size=60)
 
@@ -17,45 +20,51 @@ SENTENCES = st.lists(st.integers(0, 12).map(lambda length: ["w"] * length), max_
 class TestChunks:
     @given(SENTENCES, st.integers(1, 20))
     def test_they_are_the_sentences_in_their_order(self, sentences, batch_tokens):
-        found = list(chunks(sentences, batch_tokens))
-        assert [sentence for chunk in found for sentence in chunk] == sentences
-        for chunk in found:
+        all_chunks = list(chunks(sentences, batch_tokens))
+        assert list(chain.from_iterable(all_chunks)) == sentences
+        for chunk in all_chunks:
             assert chunk
             assert sum(len(sentence) + 2 for sentence in chunk[:-1]) < 8 * batch_tokens
 
     def test_no_more_is_read_than_a_chunk(self):
         read = []
-        found = chunks((read.append(index) or ["w"] * 5 for index in range(10**9)), batch_tokens=70)
-        assert len(next(found)) == len(read) == 80
+        sentences = recorded(repeat(["w"] * 5, 10**9), read)
+        assert len(next(chunks(sentences, batch_tokens=70))) == 80
+        assert len(read) == 80
 
 
 class TestOneAhead:
     def test_an_item_comes_after_the_next_one_was_made(self):
         made = []
-        items = one_ahead(made.append(number) or number for number in range(4))
-        assert [(item, len(made)) for item in items] == [(0, 2), (1, 3), (2, 4), (3, 4)]
+        n_made = []
+        for item in one_ahead(recorded(range(4), made)):
+            assert item == len(n_made)
+            n_made.append(len(made))
+        assert n_made == [2, 3, 4, 4]
 
 
 class TestInOrder:
     @given(st.permutations(range(8)))
     def test_an_item_comes_once_all_before_it_have_come(self, numbers):
         made = []
-        items = in_order(made.append(number) or (number, number) for number in numbers)
-        found = [(item, set(made)) for item in items]
-        assert [item for item, _ in found] == list(range(8))
-        assert all(set(range(item + 1)) <= before for item, before in found)
+        items = []
+        for item in in_order(recorded(zip(numbers, numbers, strict=True), made)):
+            items.append(item)
+            assert {(number, number) for number in range(item + 1)} <= set(made)
+        assert items == list(range(8))
 
 
 class TestBatchesByLength:
     @given(SENTENCES, st.integers(1, 40))
     def test_each_sentence_is_in_one_batch_that_is_not_too_large(self, sentences, batch_tokens):
-        found = list(batches_by_length(sentences, batch_tokens))
-        assert sorted(row for batch in found for row in batch) == list(range(len(sentences)))
-        lengths = [[len(sentences[row]) for row in batch] for batch in found]
-        for batch in lengths:
-            assert len(batch) == 1 or len(batch) * (max(batch) + 2) <= batch_tokens
-        in_order = [length for batch in lengths for length in batch]
-        assert in_order == sorted(in_order, reverse=True)
+        batches = list(batches_by_length(sentences, batch_tokens))
+        rows = list(chain.from_iterable(batches))
+        assert sorted(rows) == list(range(len(sentences)))
+        lengths = [len(sentences[row]) for row in rows]
+        assert lengths == sorted(lengths, reverse=True)
+        for batch in batches:
+            longest = max(len(sentences[row]) for row in batch)
+            assert len(batch) == 1 or len(batch) * (longest + 2) <= batch_tokens
 
     def test_batches_are_full(self):
         sentences = [["w"] * length for length in (1, 8, 3, 3, 18)]
@@ -70,17 +79,21 @@ class TestComputeByLength:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
             return [len(sentences[row]) for row in rows]
 
-        found = list(compute_by_length(compute, sentences, batch_tokens, "batch_tokens"))
-        expected = [row for rows in batches_by_length(sentences, batch_tokens) for row in rows]
-        assert [row for rows, _ in found for row in rows] == expected
-        for rows, lengths in found:
-            assert len(rows) <= most and lengths == [len(sentences[row]) for row in rows]
+        all_rows = []
+        for rows, lengths in compute_by_length(compute, sentences, batch_tokens, "batch_tokens"):
+            assert len(rows) <= most
+            assert lengths == [len(sentences[row]) for row in rows]
+            all_rows += rows
+        assert all_rows == list(chain.from_iterable(batches_by_length(sentences, batch_tokens)))
 
     def test_a_sentence_that_does_not_fit_is_an_error(self):
         def compute(rows):
-            memory = "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of 79.10 GiB"
-            raise torch.OutOfMemoryError(f"{memory}. Including non-PyTorch memory, ...")
+            raise torch.OutOfMemoryError(
+                "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of "
+                "79.10 GiB. Including non-PyTorch memory, ..."
+            )
 
-        message = "^a sentence of 7,000 words, which batch_words .* Tried to allocate 9.00 GiB, GPU 0 .* 79.10 GiB$"
-        with pytest.raises(torch.OutOfMemoryError, match=message):
+        sentence = "a sentence of 7,000 words, which batch_words"
+        memory = "Tried to allocate 9.00 GiB, GPU 0 .* 79.10 GiB"
+        with pytest.raises(torch.OutOfMemoryError, match=f"^{sentence} .* {memory}$"):
             list(compute_by_length(compute, [["w"] * 7000, ["w"]], 8192, "batch_words"))

@@ -11,6 +11,7 @@ from elmo_tasks import Elmo
 from elmo_tasks.bilm import Bilm, LayerCache
 from tests.bilm.helpers import batches, layers_alone, random_bilm, save
 from tests.paths import SHIPPED_BILM, bilm_files
+from tests.vectors.helpers import assert_all_equal
 
 SENTENCES = [
     ["The", "cat", "sat", "."],
@@ -19,10 +20,16 @@ SENTENCES = [
     ["x" * 60],
     ["The", "cat"],
 ]
-# Only what a user may pass.
-BATCHES = batches(max_size=7).map(
-    lambda rows: [[w for w in row if w.strip() and w not in ("<S>", "</S>")] for row in rows]
-)
+
+
+def without_refused_words(batch: list[list[str]]) -> list[list[str]]:
+    sentences = []
+    for words in batch:
+        sentences.append([word for word in words if word.strip() and word not in ("<S>", "</S>")])
+    return sentences
+
+
+BATCHES = batches(max_size=7).map(without_refused_words)
 
 
 @pytest.fixture(scope="module")
@@ -32,50 +39,50 @@ def elmo(bilm: Bilm) -> Elmo:
 
 @pytest.mark.slow
 def test_threads_and_a_forked_process_compute_the_same_and_keep_their_settings(elmo):
-    expected, n_threads = elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()
+    expected = elmo.embed(SENTENCES, pool="mean")
+    n_threads = torch.get_num_threads()
+
+    def embed(number: int) -> list[np.ndarray]:
+        vectors = elmo.embed(SENTENCES, pool="mean")
+        assert torch.get_num_threads() == n_threads
+        return vectors
+
     with ThreadPoolExecutor(12) as pool:
-        found = list(
-            pool.map(
-                lambda _: (elmo.embed(SENTENCES, pool="mean"), torch.get_num_threads()), range(24)
-            )
-        )
-    assert {n for _, n in found} == {n_threads}
+        results = list(pool.map(embed, range(24)))
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-        found.append(
-            (pool.submit(elmo.embed, SENTENCES, pool="mean").result(timeout=120), n_threads)
-        )
-    for arrays, _ in found:
-        np.testing.assert_allclose(arrays, expected, rtol=0, atol=1e-5)
+        results.append(pool.submit(elmo.embed, SENTENCES, pool="mean").result(timeout=120))
+    for vectors in results:
+        np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-5)
 
 
 class TestEmbed:
     @given(BATCHES, st.sampled_from([1, 7, 40, 4096]))
     def test_layers_do_not_depend_on_the_other_sentences(self, elmo, bilm, sentences, batch_tokens):
-        found = elmo.embed(sentences, layers="all", batch_tokens=batch_tokens)
-        assert len(found) == len(sentences)
-        for array, sentence in zip(found, sentences, strict=True):
+        arrays = elmo.embed(sentences, layers="all", batch_tokens=batch_tokens)
+        assert len(arrays) == len(sentences)
+        for array, sentence in zip(arrays, sentences, strict=True):
             assert array.dtype == np.float32
             assert array.shape == (3, len(sentence), 12)
             np.testing.assert_allclose(array, layers_alone(bilm, sentence), rtol=0, atol=1e-6)
 
     def test_the_arguments_match_the_selection(self, elmo, bilm):
         layers = layers_alone(bilm, SENTENCES[0])
-        shares = np.exp([0.0, 1.0, -1.0]) / np.exp([0.0, 1.0, -1.0]).sum()
+        weights = [0.0, 1.0, -1.0]
+        shares = np.exp(weights) / np.exp(weights).sum()
+        mixed = np.tensordot(shares, layers, 1)
+        first_and_last = np.concatenate([layers[1, -1, :6], layers[1, 0, 6:]])
         cases = [
             ({}, layers.mean(0)),
-            (dict(weights=[0.0, 1.0, -1.0], gamma=2.0), 2.0 * np.tensordot(shares, layers, 1)),
-            (dict(layers="top"), layers[2]),
-            (dict(layers=1), layers[1]),
-            (dict(layers="top", pool="mean"), layers[2].mean(0)),
-            (dict(layers="all", pool="max"), layers.max(1)),
-            (
-                dict(layers=1, pool="first-last"),
-                np.concatenate([layers[1, -1, :6], layers[1, 0, 6:]]),
-            ),
+            ({"weights": weights, "gamma": 2.0}, 2.0 * mixed),
+            ({"layers": "top"}, layers[2]),
+            ({"layers": 1}, layers[1]),
+            ({"layers": "top", "pool": "mean"}, layers[2].mean(0)),
+            ({"layers": "all", "pool": "max"}, layers.max(1)),
+            ({"layers": 1, "pool": "first-last"}, first_and_last),
         ]
         for arguments, expected in cases:
-            found = elmo.embed(SENTENCES, **arguments)
-            np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-6)
+            vectors = elmo.embed(SENTENCES, **arguments)
+            np.testing.assert_allclose(vectors[0], expected, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize(
         ("arguments", "shape"),
@@ -89,17 +96,16 @@ class TestEmbed:
     )
     @pytest.mark.parametrize("sentences", [[[]], [[], []], [["a", "b"], []]])
     def test_a_sentence_without_words_keeps_its_place(self, elmo, sentences, arguments, shape):
-        found = elmo.embed(sentences, **arguments)
-        assert len(found) == len(sentences)
-        assert found[-1].shape == shape
-        assert not found[-1].any()
+        vectors = elmo.embed(sentences, **arguments)
+        assert len(vectors) == len(sentences)
+        assert vectors[-1].shape == shape
+        assert not vectors[-1].any()
 
     def test_tensors_have_the_numbers_of_the_arrays(self, elmo):
         for arguments in ({}, {"pool": "max"}, {"layers": "all"}):
             arrays = elmo.embed(SENTENCES, **arguments)
-            for tensor, array in zip(
-                elmo.embed(SENTENCES, output="torch", **arguments), arrays, strict=True
-            ):
+            tensors = elmo.embed(SENTENCES, output="torch", **arguments)
+            for tensor, array in zip(tensors, arrays, strict=True):
                 assert isinstance(tensor, torch.Tensor)
                 assert not tensor.requires_grad
                 assert np.array_equal(tensor.numpy(), array)
@@ -109,12 +115,9 @@ class TestEmbed:
         elmo = Elmo(bilm, layer_cache=LayerCache(tmp_path / "cache"))
         runs = []
         bilm.register_forward_pre_hook(lambda module, inputs: runs.append(inputs))
-        for n_runs in (1, 1):
-            for ours, theirs in zip(
-                elmo.embed(SENTENCES), Elmo(random_bilm()).embed(SENTENCES), strict=True
-            ):
-                assert np.array_equal(ours, theirs)
-            assert len(runs) == n_runs
+        for _ in range(2):
+            assert_all_equal(elmo.embed(SENTENCES), Elmo(random_bilm()).embed(SENTENCES))
+            assert len(runs) == 1
 
 
 class TestEmbedIter:
@@ -165,17 +168,21 @@ class TestFromPretrained:
     ],
 )
 def test_an_error_names_bad_input(elmo, sentences, arguments, names):
-    for embed in (
-        (elmo.embed, elmo.embed_documents)
-        if names in ("table", "nan") and not arguments
-        else (elmo.embed,)
-    ):
-        with pytest.raises(ValueError, match=names):
-            embed(sentences, **arguments)
+    with pytest.raises(ValueError, match=names):
+        elmo.embed(sentences, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("documents", "names"), [({"text": ["a b"]}, "table"), ([float("nan")], "nan")]
+)
+def test_an_error_names_bad_documents(elmo, documents, names):
+    with pytest.raises(ValueError, match=names):
+        elmo.embed_documents(documents)
 
 
 def test_a_batch_that_does_not_fit_in_memory_is_halved(elmo, monkeypatch):
-    expected, forward = elmo.embed(SENTENCES), Bilm.forward
+    expected = elmo.embed(SENTENCES)
+    forward = Bilm.forward
 
     def limited(bilm, sentences):
         if len(sentences) > 2:
@@ -183,5 +190,5 @@ def test_a_batch_that_does_not_fit_in_memory_is_halved(elmo, monkeypatch):
         return forward(bilm, sentences)
 
     monkeypatch.setattr(Bilm, "forward", limited)
-    for found, array in zip(elmo.embed(SENTENCES), expected, strict=True):
-        np.testing.assert_allclose(found, array, rtol=0, atol=1e-5)
+    for array, expected_array in zip(elmo.embed(SENTENCES), expected, strict=True):
+        np.testing.assert_allclose(array, expected_array, rtol=0, atol=1e-5)

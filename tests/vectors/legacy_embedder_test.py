@@ -12,6 +12,7 @@ from elmo_tasks.bilm import Bilm
 from elmo_tasks.vectors import legacy_embedder as module
 from tests.bilm.helpers import layers_alone, save
 from tests.paths import TINY_BILM
+from tests.vectors.helpers import recorded
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀"], ["The", "cat"]]
 
@@ -26,35 +27,39 @@ def embedder(old_files: tuple[str, str]) -> ElmoEmbedder:
     return ElmoEmbedder(*old_files)
 
 
-def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+def assert_close(array: np.ndarray, expected: np.ndarray) -> None:
+    assert array.shape == expected.shape
+    np.testing.assert_allclose(array, expected, rtol=0, atol=1e-6)
 
 
 class TestMethods:
     def test_each_returns_the_layers_of_the_sentences(self, embedder, bilm):
-        batch, again = embedder.embed_batch(SENTENCES), embedder.embed_batch(iter(SENTENCES))
-        one_by_one = [embedder.embed_sentence(sentence) for sentence in SENTENCES]
-        lazily = list(embedder.embed_sentences(iter(SENTENCES), batch_size=3))
+        expected = [layers_alone(bilm, sentence) for sentence in SENTENCES]
+        for results in (
+            embedder.embed_batch(SENTENCES),
+            embedder.embed_batch(iter(SENTENCES)),
+            [embedder.embed_sentence(sentence) for sentence in SENTENCES],
+            list(embedder.embed_sentences(iter(SENTENCES), batch_size=3)),
+        ):
+            for array, layers in zip(results, expected, strict=True):
+                assert array.dtype == np.float32
+                assert_close(array, layers)
+
+    def test_activations_have_zeros_where_there_is_no_word(self, embedder, bilm):
         activations, mask = embedder.batch_to_embeddings(iter(SENTENCES))
-        assert (activations.shape, mask.dtype) == ((4, 3, 4, 12), torch.int64)
-        assert mask.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
+        assert activations.shape == (4, 3, 4, 12)
+        assert activations.dtype == torch.float32
         assert not activations.requires_grad
-        for row, sentence in enumerate(SENTENCES):
-            expected = layers_alone(bilm, sentence)
-            tensor, padding = (
-                part.numpy() for part in activations[row].tensor_split([len(sentence)], 1)
-            )
-            assert not padding.any()
-            for found in (batch[row], again[row], one_by_one[row], lazily[row], tensor):
-                assert found.dtype == np.float32
-                assert_close(found, expected)
+        assert mask.dtype == torch.int64
+        assert mask.tolist() == [[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
+        for layers, sentence in zip(activations.numpy(), SENTENCES, strict=True):
+            n_words = len(sentence)
+            assert_close(layers[:, :n_words], layers_alone(bilm, sentence))
+            assert not layers[:, n_words:].any()
 
     def test_sentences_are_read_batch_by_batch(self, embedder):
         read = []
-        vectors = embedder.embed_sentences(
-            (read.append(words) or words for words in SENTENCES), batch_size=2
-        )
+        vectors = embedder.embed_sentences(recorded(SENTENCES, read), batch_size=2)
         assert not read
         next(vectors)
         assert len(read) == 2
@@ -67,23 +72,19 @@ class TestMethods:
 class TestPublicPrograms:
     """Reimplements the calls that public programs make; `bilm` is the oracle for all of them."""
 
-    @pytest.mark.parametrize("mode", ["all", "top", "average"])
-    def test_flair_takes_the_layers_of_each_token(self, old_files, bilm, mode):
-        embedder = ElmoEmbedder(options_file=old_files[0], weight_file=old_files[1], cuda_device=-1)
+    def test_flair_takes_the_layers_of_each_token(self, old_files, bilm):
+        options_file, weight_file = old_files
+        embedder = ElmoEmbedder(options_file=options_file, weight_file=weight_file, cuda_device=-1)
+        expected = layers_alone(bilm, SENTENCES[0])
         for _ in range(2):
-            found = embedder.embed_batch(SENTENCES)[0]
-            layers = [
-                [torch.FloatTensor(found[layer, token, :]) for layer in range(3)]
-                for token in range(4)
-            ]
-            expected = layers_alone(bilm, SENTENCES[0])
-            of_mode = {
-                "all": (lambda x: torch.cat(x, 0), np.concatenate(expected, 1)),
-                "top": (lambda x: x[-1], expected[-1]),
-                "average": (lambda x: torch.mean(torch.stack(x), 0), expected.mean(0)),
-            }
-            combine, by_hand = of_mode[mode]
-            assert_close(np.stack([combine(of_token).numpy() for of_token in layers]), by_hand)
+            embeddings = embedder.embed_batch(SENTENCES)[0]
+            for token in range(4):
+                layers = [torch.FloatTensor(embeddings[layer, token, :]) for layer in range(3)]
+                expected_layers = expected[:, token]
+                # The modes of flair: "all", "top" and "average".
+                assert_close(torch.cat(layers, 0).numpy(), expected_layers.ravel())
+                assert_close(layers[-1].numpy(), expected_layers[-1])
+                assert_close(torch.mean(torch.stack(layers), 0).numpy(), expected_layers.mean(0))
             embedder = pickle.loads(pickle.dumps(embedder))
             embedder.cuda_device = -1
             embedder.elmo_bilm.to(device=torch.device("cpu"))

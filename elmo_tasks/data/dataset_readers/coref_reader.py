@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -47,10 +48,14 @@ class CorefReader(TaskReader):
 
     def rows(self, path: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
         for document in read_documents(path, with_clusters=self.reads_gold):
-            yield (
+            arguments = (
+                document.sentences,
+                document.speakers,
+                document.clusters,
                 document.name,
-                (document.sentences, document.speakers, document.clusters, *document[:2]),
+                document.part,
             )
+            yield document.name, arguments
 
     def text_to_instance(
         self,
@@ -68,21 +73,26 @@ class CorefReader(TaskReader):
         """
         # A list of fields must not be empty.
         texts = [sentence_fields(words)["tokens"] for words in sentences or [[]]]
+        if not speakers:
+            speakers = [["-"] * len(words) for words in sentences]
         metadata: dict[str, Any] = {
             "document": name,
             "part": part,
             "genre": name[:2] if genre is None else genre,
             "sentences": [[token.text for token in text] for text in texts],
-            "speakers": [
-                list(row) for row in speakers or [["-"] * len(words) for words in sentences]
-            ],
+            "speakers": [list(sentence_speakers) for sentence_speakers in speakers],
         }
         if clusters is not None:
-            mentions = [[(start, end) for start, end in cluster] for cluster in clusters]
-            metadata["clusters"] = [
-                each for each in mentions if len(each) > 1 or not self._remove_singleton_clusters
-            ]
+            metadata["clusters"] = self._mentions_of(clusters)
         return Instance({"tokens": ListField(texts), "metadata": MetadataField(metadata)})
+
+    def _mentions_of(self, clusters: Iterable[Iterable[tuple[int, int]]]) -> list[list[Mention]]:
+        mentions_of_clusters = []
+        for cluster in clusters:
+            mentions = [(start, end) for start, end in cluster]
+            if len(mentions) > 1 or not self._remove_singleton_clusters:
+                mentions_of_clusters.append(mentions)
+        return mentions_of_clusters
 
 
 class CorefDocument(NamedTuple):
@@ -103,43 +113,66 @@ def read_documents(path: str, *, with_clusters: bool = True) -> Iterator[CorefDo
     is the speaker if there are at least eleven columns. Clusters that share a mention are merged,
     as in Lee et al.'s data.
     """
-    begin: re.Match[str] | None = None
-    # The word and the speaker of each line of a sentence; the number and the last column of each
-    # line.
-    sentences: list[list[tuple[str, str]]] = []
-    cells: list[tuple[int, str]] = []
+    document: _OpenDocument | None = None
     for number, line in lines_in(
         path, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"
     ):
-        if begin is not None and line.startswith("#end document"):
-            sentences = [rows for rows in sentences if rows]
-            for rows in sentences:
-                with located(path, begin[1]):
-                    corpus_words(word for word, _ in rows)
-            yield CorefDocument(
-                name=begin[1],
-                part=int(begin[2] or 0),
-                sentences=[[word for word, _ in rows] for rows in sentences],
-                speakers=[[speaker for _, speaker in rows] for rows in sentences],
-                clusters=_clusters(path, cells) if with_clusters else None,
-            )
-            begin = None
+        if document is not None and line.startswith("#end document"):
+            yield document.closed(path, with_clusters)
+            document = None
         elif match := _BEGIN.fullmatch(line):
-            begin, sentences, cells = match, [[]], []
-        elif begin is not None and not line.strip():
-            sentences.append([])
+            document = _OpenDocument(name=match[1], part=int(match[2] or 0))
+        elif document is not None and not line.strip():
+            document.is_between_sentences = True
         elif line.strip():
             columns = columns_of(line)
-            if begin is None or len(columns) <= _WORD + 1 or not columns[_WORD - 1].isdecimal():
-                expected = (
-                    "'#begin document (NAME); part 000', and lines with a word in the fourth column"
-                )
+            if document is None or len(columns) <= _WORD + 1 or not columns[_WORD - 1].isdecimal():
+                begin = "'#begin document (NAME); part 000'"
+                expected = f"{begin}, and lines with a word in the fourth column"
                 raise ValueError(f"expected {expected}, got {line[:80]!r}: {path}, line {number}")
-            speaker = columns[_SPEAKER] if len(columns) > _SPEAKER + 1 else "-"
-            sentences[-1].append((word_of(columns[_WORD]), speaker))
-            cells.append((number, columns[-1]))
-    if begin is not None:
+            document.add_word(number, columns)
+    if document is not None:
         raise ValueError(f"expected '#end document' before the end of the file: {path}")
+
+
+@dataclass
+class _OpenDocument:
+    """What is read of a document before its end."""
+
+    name: str
+    part: int
+    sentences: list[list[str]] = field(default_factory=list)
+    speakers: list[list[str]] = field(default_factory=list)
+    cells: list[tuple[int, str]] = field(default_factory=list)
+    """The number and the last column of each line."""
+    is_between_sentences: bool = True
+
+    def add_word(self, number: int, columns: list[str]) -> None:
+        if self.is_between_sentences:
+            self.sentences.append([])
+            self.speakers.append([])
+            self.is_between_sentences = False
+        self.sentences[-1].append(word_of(columns[_WORD]))
+        speaker = "-"
+        if len(columns) > _SPEAKER + 1:
+            speaker = columns[_SPEAKER]
+        self.speakers[-1].append(speaker)
+        self.cells.append((number, columns[-1]))
+
+    def closed(self, path: str, with_clusters: bool) -> CorefDocument:
+        for words in self.sentences:
+            with located(path, self.name):
+                corpus_words(words)
+        clusters = None
+        if with_clusters:
+            clusters = _clusters(path, self.cells)
+        return CorefDocument(
+            name=self.name,
+            part=self.part,
+            sentences=self.sentences,
+            speakers=self.speakers,
+            clusters=clusters,
+        )
 
 
 def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
@@ -147,21 +180,30 @@ def _clusters(path: str, cells: list[tuple[int, str]]) -> list[list[Mention]]:
     opened: dict[str, list[int]] = defaultdict(list)
     mentions: dict[str, list[Mention]] = defaultdict(list)
     for word, (number, cell) in enumerate(cells):
-        for bracket in cell.split("|") if cell not in _NONE else ():
+        brackets = () if cell in _NONE else cell.split("|")
+        for bracket in brackets:
             match = _BRACKETS.fullmatch(bracket)
-            if match and match[1]:
-                opened[match[2]].append(word)
-            if match is None or not (match[1] or (match[3] and opened[match[2]])):
-                expected = "'-' or brackets like '(0|1)|(2)', each opened once"
-                raise ValueError(f"expected {expected}, got {bracket!r}: {path}, line {number}")
+            if match is None:
+                raise _unexpected_bracket(bracket, path, number)
+            cluster = match[2]
+            if match[1]:
+                opened[cluster].append(word)
             if match[3]:
-                mentions[match[2]].append((opened[match[2]].pop(), word))
+                if not opened[cluster]:
+                    raise _unexpected_bracket(bracket, path, number)
+                mentions[cluster].append((opened[cluster].pop(), word))
+            elif not match[1]:
+                raise _unexpected_bracket(bracket, path, number)
     for cluster, starts in opened.items():
         if starts:
-            raise ValueError(
-                f"expected '{cluster})' in a later line: {path}, line {cells[starts[0]][0]}"
-            )
+            number, _ = cells[starts[0]]
+            raise ValueError(f"expected '{cluster})' in a later line: {path}, line {number}")
     return _merged(mentions.values())
+
+
+def _unexpected_bracket(bracket: str, path: str, number: int) -> ValueError:
+    expected = "'-' or brackets like '(0|1)|(2)', each opened once"
+    return ValueError(f"expected {expected}, got {bracket!r}: {path}, line {number}")
 
 
 def _merged(clusters: Collection[list[Mention]]) -> list[list[Mention]]:

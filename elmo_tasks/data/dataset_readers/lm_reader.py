@@ -50,48 +50,72 @@ class LmText:
         self._letters = letters
 
     def __iter__(self) -> Iterator[list[str]]:
-        return chain.from_iterable(sentences for *_, sentences in self.lines())
+        return chain.from_iterable(sentences for _, _, sentences in self.lines())
 
     def lines(self) -> Iterator[tuple[str, int, list[list[str]]]]:
         """
         The file, the number and the sentences of each line: none if it is blank, several if it is
         split.
         """
-        n_sentences = n_split = 0
+        n_sentences = 0
+        n_split = 0
         for file in self.files:
-            numbers, texts = tee(text_sentences(file, letters=self._letters))
-            sentences = warn_if_untokenised((sentence for _, sentence in texts), file)
-            for (number, _), sentence in zip(numbers, sentences, strict=True):
-                # A word of CoNLL-U may have spaces.
-                text = sentence if isinstance(sentence, str) else " ".join(sentence)
-                words = words_of_text(text, "whitespace") if self._nfc else text.split()
-                n_pieces = -(-len(words) // MAX_WORDS)
-                n_sentences += n_pieces
-                n_split += n_pieces > 1
-                bounds = [
-                    len(words) * piece // n_pieces for piece in range(n_pieces + 1) if n_pieces
-                ]
-                yield file, number, [words[first:last] for first, last in pairwise(bounds)]
+            for number, words in self._words_of_lines(file):
+                sentences = _short_sentences(words)
+                n_sentences += len(sentences)
+                n_split += len(sentences) > 1
+                yield file, number, sentences
         if not n_sentences:
             raise ValueError(f"expected at least one sentence, one sentence per line: {self._path}")
         logger.info("%s: %d sentences; %d lines were split", self._path, n_sentences, n_split)
 
+    def _words_of_lines(self, file: str) -> Iterator[tuple[int, list[str]]]:
+        lines, warned_lines = tee(text_sentences(file, letters=self._letters))
+        texts = warn_if_untokenised((text for _, text in warned_lines), file)
+        for (number, _), text in zip(lines, texts, strict=True):
+            if not isinstance(text, str):
+                # A word of CoNLL-U may have spaces.
+                text = " ".join(text)
+            if self._nfc:
+                yield number, words_of_text(text, "whitespace")
+            else:
+                yield number, text.split()
+
+
+def _short_sentences(words: list[str]) -> list[list[str]]:
+    """The words of a line in sentences of at most `MAX_WORDS` words, and of about one length."""
+    if not words:
+        return []
+    n_sentences = -(-len(words) // MAX_WORDS)
+    if n_sentences == 1:
+        return [words]
+    bounds = [len(words) * number // n_sentences for number in range(n_sentences + 1)]
+    return [words[start:end] for start, end in pairwise(bounds)]
+
 
 def text_files(path: str) -> list[str]:
     """The files that a path refers to, sorted: see `LmText`."""
+    if os.path.exists(path):
+        names = [path]
+    else:
+        names = glob(path, recursive=True)
     files: set[str] = set()
-    for each in map(Path, [path] if os.path.exists(path) else glob(path, recursive=True)):
-        inside = each.iterdir() if each.is_dir() else ()
-        files.update(
-            str(file)
-            for file in (each, *inside)
-            if file.is_file() and (file == each or file.name[0] != ".")
-        )
+    for name in names:
+        if os.path.isdir(name):
+            files.update(_visible_files(Path(name)))
+        elif os.path.isfile(name):
+            files.add(str(Path(name)))
     if not files:
         raise ConfigurationError(
             f"expected a file, a folder with files or a pattern that matches some: {path}"
         )
     return sorted(files)
+
+
+def _visible_files(folder: Path) -> Iterator[str]:
+    for file in folder.iterdir():
+        if file.is_file() and not file.name.startswith("."):
+            yield str(file)
 
 
 @DatasetReader.register("elmo_lm")

@@ -25,13 +25,15 @@ __all__ = ["NerReader"]
 
 logger = logging.getLogger(__name__)
 
-_Sentence = tuple[list[str], list[str] | None]
+_TaggedSentence = tuple[list[str], list[str] | None]
 
 _HINT = "convert it first, for example by `cut -f2,3`, or export it as CoNLL 2002"
 _TAG = re.compile(r"O|[BIELSU]-\S+")
 # What is between sentences: of CoNLL-2003, of MultiCoNER (`# id 7`), and of treebanks
 # (`# sent_id = 7`).
 _COMMENT = re.compile(r"-DOCSTART-|# (id|\w+ =)\s")
+_WITH_LANGUAGE = re.compile(r"[a-z-]{2,}:\S")
+_WITH_TAG = re.compile(rf".+/({_TAG.pattern})")
 
 
 @DatasetReader.register("elmo_ner")
@@ -77,44 +79,45 @@ class NerReader(TaskReader):
         self._language = language
         self._label_options = LabelOptions(text_column, from_name, skip_bad_spans)
 
-    def rows(self, path: str) -> Iterator[tuple[int | str, _Sentence]]:
+    def rows(self, path: str) -> Iterator[tuple[int | str, _TaggedSentence]]:
         texts = labelled_texts(path, self._label_options)
-        return self._columns(path) if texts is None else self._sentences(path, texts)
+        if texts is None:
+            return self._columns(path)
+        return self._sentences(path, texts)
 
-    def _columns(self, path: str) -> Iterator[tuple[int, _Sentence]]:
-        n_columns = 0
+    def _columns(self, path: str) -> Iterator[tuple[int, _TaggedSentence]]:
         lines = lines_in(
             path, "one word per line, with its tag", "columns", "tsv", "CoNLL-2003", hint=_HINT
         )
+        n_columns = 0
         for block in line_blocks(lines, _is_break):
-            words, tags = [], []
-            is_first = not n_columns
+            first_number, first_line = block[0]
+            is_first_sentence = not n_columns
+            if is_first_sentence:
+                n_columns = max(len(columns_of(first_line)), 1 + self.reads_gold)
+            words = []
+            tags = []
             for number, line in block:
                 columns = columns_of(line)
-                n_columns = n_columns or max(len(columns), 1 + self.reads_gold)
-                if len(columns) != n_columns or (
-                    self.reads_gold and not _TAG.fullmatch(columns[-1])
-                ):
-                    last = (
-                        ", the last a tag like O, B-PER or I-PER (predict needs none)"
-                        if self.reads_gold
-                        else ""
-                    )
-                    raise ValueError(
-                        f"expected {n_columns} columns{last}, got {line!r}: {path}, line {number}"
-                    )
+                has_tag = not self.reads_gold or _TAG.fullmatch(columns[-1])
+                if len(columns) != n_columns or not has_tag:
+                    expected = self._expected_columns(n_columns)
+                    raise ValueError(f"expected {expected}, got {line!r}: {path}, line {number}")
                 words.append(columns[0])
                 tags.append(columns[-1])
-            if is_first and (found := _other_than_words(words, n_columns)):
-                place = f"{path}, line {block[0][0]}"
-                raise ValueError(
-                    f"expected words in the first column, got {found}: {' '.join(words):.60}: {place}"
-                )
-            yield block[0][0], (words, tags if self.reads_gold else None)
+            if is_first_sentence:
+                _check_first_column(words, n_columns, f"{path}, line {first_number}")
+            yield first_number, (words, tags if self.reads_gold else None)
+
+    def _expected_columns(self, n_columns: int) -> str:
+        columns = f"{n_columns} columns"
+        if self.reads_gold:
+            columns += ", the last a tag like O, B-PER or I-PER (predict needs none)"
+        return columns
 
     def _sentences(
         self, path: str, texts: list[LabelledText]
-    ) -> Iterator[tuple[int | str, _Sentence]]:
+    ) -> Iterator[tuple[int | str, _TaggedSentence]]:
         n_spans = 0
         cut: list[str] = []
         for labelled in texts:
@@ -130,8 +133,9 @@ class NerReader(TaskReader):
         if self.reads_gold and not n_spans:
             raise ValueError(f"expected texts with labelled spans, got none: {path}")
         if cut and self.reads_gold:
-            message = "%s: %d of %d spans begin or end inside a word, such as %r: their labels are for whole words"
-            logger.warning(message, path, len(cut), n_spans, cut[0])
+            message = "%s: %d of %d spans begin or end inside a word, such as %r: %s"
+            rule = "their labels are for whole words"
+            logger.warning(message, path, len(cut), n_spans, cut[0], rule)
 
     def text_to_instance(
         self, words: Sequence[str | Token], tags: Sequence[str] | None = None
@@ -148,19 +152,28 @@ def _is_break(line: str) -> bool:
     return not line.strip(" \t") or _COMMENT.match(line) is not None
 
 
+def _check_first_column(words: list[str], n_columns: int, place: str) -> None:
+    """Raises an error if the first column, as far as its first sentence, does not have words."""
+    content = _other_than_words(words, n_columns)
+    if content is not None:
+        raise ValueError(
+            f"expected words in the first column, got {content}: {' '.join(words):.60}: {place}"
+        )
+
+
 def _other_than_words(words: list[str], n_columns: int) -> str | None:
-    """What the first column of a file is if not its words, as seen from its first sentence."""
-    kinds = {
-        "numbers": len(words) > 1 and words == [str(number) for number in range(1, 1 + len(words))],
-        "tags": any(word != "O" for word in words) and all(map(_TAG.fullmatch, words)),
-        "the name of a document (CoNLL-2012)": n_columns > 9
-        and len(words) > 2
-        and len(set(words)) == 1,
-        "words with language codes (WikiANN)": len(words) > 2
-        and all(re.match(r"[a-z-]{2,}:\S", word) for word in words),
-        "a mark for each word": len(words) > 1 and set(words) in ({"_"}, {"[WORD]"}),
-        "words joined to their tags": all(
-            re.fullmatch(rf".+/({_TAG.pattern})", word) for word in words
-        ),
-    }
-    return next((kind for kind, is_found in kinds.items() if is_found), None)
+    """What words from the first column of a file are if not words."""
+    n_words = len(words)
+    if n_words > 1 and words == [str(number) for number in range(1, n_words + 1)]:
+        return "numbers"
+    if all(map(_TAG.fullmatch, words)) and set(words) != {"O"}:
+        return "tags"
+    if n_columns > 9 and n_words > 2 and len(set(words)) == 1:
+        return "the name of a document (CoNLL-2012)"
+    if n_words > 2 and all(map(_WITH_LANGUAGE.match, words)):
+        return "words with language codes (WikiANN)"
+    if n_words > 1 and set(words) in ({"_"}, {"[WORD]"}):
+        return "a mark for each word"
+    if all(map(_WITH_TAG.fullmatch, words)):
+        return "words joined to their tags"
+    return None

@@ -33,8 +33,12 @@ class PosReader(TaskReader):
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[list[str], list[str] | None]]]:
         for number, sentence in conllu_sentences(path):
-            tags = ["|".join(word[column] or "_" for column in self.columns) for word in sentence]
-            yield number, ([word["form"] for word in sentence], tags if self.reads_gold else None)
+            words = [word["form"] for word in sentence]
+            tags = [self._tag_of(word) for word in sentence]
+            yield number, (words, tags if self.reads_gold else None)
+
+    def _tag_of(self, word: dict[str, Any]) -> str:
+        return "|".join(word[column] or "_" for column in self.columns)
 
     def text_to_instance(
         self, words: Sequence[str | Token], tags: Sequence[str] | None = None
@@ -43,9 +47,8 @@ class PosReader(TaskReader):
         fields = sentence_fields(words)
         if tags is not None:
             if any("_" in tag.split("|") for tag in tags):
-                upos = " (tags='upos' reads the universal tags)" if "xpos" in self.columns else ""
-                raise ValueError(
-                    f"expected a tag for each word as {' and '.join(self.columns)}, got '_'{upos}"
-                )
+                expected = f"a tag for each word as {' and '.join(self.columns)}"
+                hint = " (tags='upos' reads the universal tags)" if "xpos" in self.columns else ""
+                raise ValueError(f"expected {expected}, got '_'{hint}")
             fields["tags"] = SequenceLabelField(list(tags), fields["tokens"])
         return Instance(fields)

@@ -27,7 +27,8 @@ class SnliReader(FileReader, AllenNlpSnliReader):
         super().__init__(tokenizer or SpacyBlankTokenizer(), **kwargs)
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[dict[str, Any]]]]:
-        for number, pair in labelled_pairs(path) if self.reads_gold else json_lines(path):
+        pairs = labelled_pairs(path) if self.reads_gold else json_lines(path)
+        for number, pair in pairs:
             yield number, (pair,)
 
     def instance_of(self, pair: dict[str, Any]) -> Instance:
@@ -47,4 +48,6 @@ def labelled_pairs(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     The pairs of a file, each with its line number, except those with the label `-`: their
     annotators disagreed.
     """
-    return ((number, pair) for number, pair in json_lines(path) if pair.get("gold_label") != "-")
+    for number, pair in json_lines(path):
+        if pair.get("gold_label") != "-":
+            yield number, pair

@@ -61,24 +61,24 @@ class SquadReader(FileReader, AllenNlpSquadReader):
     def instance_of(
         self, question: dict[str, Any], passage: str, passage_tokens: list[Token]
     ) -> Instance | None:
-        answers = (
-            [(each["text"], each["answer_start"]) for each in question["answers"]]
-            if self.reads_gold
-            else None
-        )
+        answers = None
+        if self.reads_gold:
+            answers = [(answer["text"], answer["answer_start"]) for answer in question["answers"]]
         return self.text_to_instance(
             question["question"], passage, answers, question.get("id"), passage_tokens
         )
 
     def _read(self, file_path: str) -> Iterator[Instance]:
-        first: dict[str, Any] = {}
+        shared: dict[str, Any] = {}
         for instance in super()._read(file_path):
             metadata = instance["metadata"].metadata
-            if first.get("original_passage") is not metadata["original_passage"]:
-                first, field = metadata, _PassageField(instance["passage"].tokens)
+            if shared.get("original_passage") is not metadata["original_passage"]:
+                shared = metadata
+                passage = _PassageField(instance["passage"].tokens)
             # All questions about a paragraph share its words, which take most of the memory.
-            instance.fields["passage"] = field
-            metadata |= {key: first[key] for key in ("passage_tokens", "token_offsets")}
+            instance.fields["passage"] = passage
+            metadata["passage_tokens"] = shared["passage_tokens"]
+            metadata["token_offsets"] = shared["token_offsets"]
             yield instance
 
     def text_to_instance(
@@ -93,38 +93,50 @@ class SquadReader(FileReader, AllenNlpSquadReader):
         As in AllenNLP's `squad1`. Answers are parts of the passage, each with the offset of its
         first character. Returns `None` if all answers are beyond `max_passage_tokens`.
         """
-        if answers is not None and not all(text.strip() for text, _ in answers or [("", 0)]):
-            raise ValueError("expected an answer, as in SQuAD 1.1, got none")
-        for text, start in answers or ():
-            # The model would learn from the wrong span.
-            if passage[start : start + len(text)] != text:
-                found = passage[start:][: len(text)]
-                raise ValueError(
-                    f"expected the answer {text!r} at character {start}, got {found!r}"
-                )
-        tokens = self._tokenizer.tokenize(passage) if passage_tokens is None else passage_tokens
-        written = tokens
+        if answers is not None:
+            _check_answers(passage, answers)
+        tokens = passage_tokens
+        if tokens is None:
+            tokens = self._tokenizer.tokenize(passage)
+        tokens_in_passage = tokens
         if not is_normalized("NFC", passage):
             # AllenNLP takes the length of a word, which is in NFC, for its length in the passage.
-            written = [Token(passage[token.idx : token.idx_end], token.idx) for token in tokens]
+            tokens_in_passage = [
+                Token(passage[token.idx : token.idx_end], token.idx) for token in tokens
+            ]
+        char_spans = []
+        answer_texts = []
+        for text, start in answers or ():
+            char_spans.append((start, start + len(text.rstrip())))
+            answer_texts.append(text)
         instance = super().text_to_instance(
             question,
             passage,
-            char_spans=[(start, start + len(text.rstrip())) for text, start in answers or ()],
-            answer_texts=[text for text, _ in answers or ()],
-            passage_tokens=written,
+            char_spans=char_spans,
+            answer_texts=answer_texts,
+            passage_tokens=tokens_in_passage,
             additional_metadata={"id": question_id},
         )
         if instance is None:
             return None
         # Words and characters are counted in the order of the fields.
-        instance.fields["passage"] = TextField(tokens[: len(instance.fields.pop("passage"))])
-        instance["metadata"].metadata["passage_tokens"] = [
-            token.text for token in instance["passage"].tokens
-        ]
+        n_tokens = len(instance.fields.pop("passage"))
+        tokens = tokens[:n_tokens]
+        instance.fields["passage"] = TextField(tokens)
+        instance["metadata"].metadata["passage_tokens"] = [token.text for token in tokens]
         # AllenNLP's reader adds them, but data loader workers refuse instances that have them.
         instance["question"]._token_indexers = None
         return instance
+
+
+def _check_answers(passage: str, answers: Sequence[tuple[str, int]]) -> None:
+    if not answers or not all(text.strip() for text, _ in answers):
+        raise ValueError("expected an answer, as in SQuAD 1.1, got none")
+    for text, start in answers:
+        # The model would learn from the wrong span.
+        if passage[start : start + len(text)] != text:
+            marked = passage[start:][: len(text)]
+            raise ValueError(f"expected the answer {text!r} at character {start}, got {marked!r}")
 
 
 class _PassageField(TextField):

@@ -28,7 +28,7 @@ _CELL = re.compile(r"((?:\([^()*]+)*)\*(\)*)")
 _PREDICATE = re.compile(r"\(V[(*]")
 
 # The number of a line, and its columns.
-_Row = tuple[int, list[str]]
+_NumberedColumns = tuple[int, list[str]]
 
 
 @DatasetReader.register("elmo_srl")
@@ -50,17 +50,15 @@ class SrlReader(TaskReader):
         n_without_predicate = 0
         for file, rows in annotated_sentences(path):
             words = [Token(word_of(columns[_WORD])) for _, columns in rows]
-            for column in range(_FIRST_PREDICATE, len(rows[0][1]) - 1):
+            number, columns = rows[0]
+            place = number if file == path else f"{Path(file).name}, line {number}"
+            for column in range(_FIRST_PREDICATE, len(columns) - 1):
                 indicator = _predicate(rows, column)
-                if any(indicator):
-                    tags = _tags(file, rows, column) if self.reads_gold else None
-                    line = rows[0][0]
-                    yield (
-                        line if file == path else f"{Path(file).name}, line {line}",
-                        (words, indicator, tags),
-                    )
-                else:
+                if not any(indicator):
                     n_without_predicate += 1
+                    continue
+                tags = _tags(file, rows, column) if self.reads_gold else None
+                yield place, (words, indicator, tags)
         if n_without_predicate:
             logger.warning(
                 "%s: skipped %d propositions without a predicate (V)", path, n_without_predicate
@@ -78,8 +76,9 @@ class SrlReader(TaskReader):
         word of the predicate and its position), and `gold_tags`.
         """
         fields = sentence_fields(words)
-        text, metadata = fields["tokens"], fields["metadata"].metadata
+        text = fields["tokens"]
         index = list(verb_indicator).index(1)
+        metadata = fields["metadata"].metadata
         metadata |= {"verb": metadata["words"][index], "verb_index": index}
         fields["verb_indicator"] = SequenceLabelField(list(verb_indicator), text)
         if tags is not None:
@@ -88,18 +87,16 @@ class SrlReader(TaskReader):
         return Instance(fields)
 
 
-def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
+def annotated_sentences(path: str) -> Iterator[tuple[str, list[_NumberedColumns]]]:
     """
     The sentences with columns of predicates in a file, or in the files of a folder: each with the
     file's path.
     """
-    for file in (
-        sorted(map(str, Path(path).rglob("*gold_conll"))) if Path(path).is_dir() else [path]
-    ):
+    for file in _files_with_columns(path):
         lines = lines_in(
             file, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"
         )
-        for block in line_blocks(lines, lambda line: not line.strip() or line.startswith("#")):
+        for block in line_blocks(lines, _is_break):
             rows = [(number, columns_of(line)) for number, line in block]
             n_columns = max(_FIRST_PREDICATE + 1, len(rows[0][1]))
             for number, columns in rows:
@@ -115,7 +112,17 @@ def annotated_sentences(path: str) -> Iterator[tuple[str, list[_Row]]]:
                 yield file, rows
 
 
-def _predicate(rows: list[_Row], column: int) -> list[int]:
+def _files_with_columns(path: str) -> list[str]:
+    if Path(path).is_dir():
+        return sorted(map(str, Path(path).rglob("*gold_conll")))
+    return [path]
+
+
+def _is_break(line: str) -> bool:
+    return not line.strip() or line.startswith("#")
+
+
+def _predicate(rows: list[_NumberedColumns], column: int) -> list[int]:
     """
     1 at the words of the predicate. AllenNLP also marks the words of `C-V`, which the model has to
     predict.
@@ -129,7 +136,7 @@ def _predicate(rows: list[_Row], column: int) -> list[int]:
     return indicator
 
 
-def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
+def _tags(file: str, rows: list[_NumberedColumns], column: int) -> list[str]:
     """The column of a predicate as tags in the BIO scheme."""
     tags: list[str] = []
     label: str | None = None
@@ -140,17 +147,26 @@ def _tags(file: str, rows: list[_Row], column: int) -> list[str]:
             tags.append("O" if label is None else f"I-{label}")
             continue
         match = _CELL.fullmatch(cell)
-        opened, n_closed = (match[1].split("(")[1:], len(match[2])) if match else ([], 0)
+        if match is None:
+            raise _unexpected_cell(cell, file, number)
+        opened = match[1].split("(")[1:]
+        n_closed = len(match[2])
         n_open = len(opened) + (label is not None)
-        if match is None or n_open > 1 or n_closed > n_open or (opened == ["V"] and "B-V" in tags):
-            expected = (
-                "arguments like (ARG0*, *, *) or (V*), one after the other, and one V per column"
-            )
-            raise ValueError(f"expected {expected}, got {cell}: {file}, line {number}")
-        label = opened[0] if opened else label
-        tags.append("O" if label is None else f"{'B' if opened else 'I'}-{label}")
+        is_second_verb = opened == ["V"] and "B-V" in tags
+        if n_open > 1 or n_closed > n_open or is_second_verb:
+            raise _unexpected_cell(cell, file, number)
+        if opened:
+            label = opened[0]
+            tags.append(f"B-{label}")
+        else:
+            tags.append("O" if label is None else f"I-{label}")
         if n_closed:
             label = None
     if label is not None:
         raise ValueError(f"expected a bracket that closes {label}: {file}, line {rows[0][0]}")
     return tags
+
+
+def _unexpected_cell(cell: str, file: str, number: int) -> ValueError:
+    expected = "arguments like (ARG0*, *, *) or (V*), one after the other, and one V per column"
+    return ValueError(f"expected {expected}, got {cell}: {file}, line {number}")

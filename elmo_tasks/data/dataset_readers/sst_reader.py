@@ -40,17 +40,24 @@ class SstReader(TaskReader):
         self._min_phrase_length = min_phrase_length
 
     def rows(self, path: str) -> Iterator[tuple[int, tuple[list[Token], str | None]]]:
-        lines = numbered_lines(path) if self.reads_gold else lines_in(path, "one tree per line")
+        if self.reads_gold:
+            lines = numbered_lines(path)
+        else:
+            lines = lines_in(path, "one tree per line")
         for number, line in lines:
             if not line.strip():
                 continue
             with located(path, number):
                 tree = _tree(line)
-            phrases = [tree] if self._min_phrase_length is None else list(tree.subtrees())
+            if self._min_phrase_length is None:
+                phrases = [tree]
+            else:
+                phrases = list(tree.subtrees())
             for phrase in phrases:
                 words = phrase.leaves()
+                label = phrase.label() if self.reads_gold else None
                 if len(words) >= (self._min_phrase_length or 1):
-                    yield number, (words, phrase.label() if self.reads_gold else None)
+                    yield number, (words, label)
 
     def text_to_instance(self, words: Sequence[str | Token], label: str | None = None) -> Instance:
         """`tokens`, `metadata` (the words), and `label`, from `"0"` to `"4"`, if there is one."""
@@ -70,8 +77,8 @@ def _tree(line: str) -> Any:
     try:
         return Tree.fromstring(line, read_leaf=lambda word: Token(_unescaped(word)))
     except ValueError:
-        example = "a tree like (3 (2 It) (4 works)), or (3 It works) for a sentence with only its own label"
-        raise ValueError(f"expected {example}, got {line[:60]!r}") from None
+        trees = "(3 (2 It) (4 works)), or (3 It works) for a sentence with only its own label"
+        raise ValueError(f"expected a tree like {trees}, got {line[:60]!r}") from None
 
 
 def _unescaped(word: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -18,12 +18,21 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_tasks.files.lines import located
 from elmo_tasks.text import as_words
 
-__all__ = ["FileReader", "SpanTagsField", "TaskReader", "parts_of_file"]
-__all__ += ["sentence_fields", "word_of"]
+__all__ = [
+    "FileReader",
+    "SpanTagsField",
+    "TaskReader",
+    "parts_of_file",
+    "sentence_fields",
+    "word_of",
+]
 
 # What looks like parts after a path: not a character class of a pattern, such as `[0-9]`.
 _PARTS = re.compile(r"(.*)\[([\d\s.+:%]*[:%][\d\s.+:%]*)\]")
 _PART = re.compile(r"\s*(?:(\d+(?:\.\d+)?)%)?\s*:\s*(?:(\d+(?:\.\d+)?)%)?\s*")
+
+# The percentages of the rows before a part, and up to its end.
+_Percentages = tuple[Fraction, Fraction]
 
 
 class FileReader:
@@ -60,7 +69,8 @@ class FileReader:
 
     def apply_token_indexers(self, instance: Instance) -> None:
         for field in instance.fields.values():
-            for text in field if isinstance(field, ListField) else [field]:
+            texts = field if isinstance(field, ListField) else [field]
+            for text in texts:
                 if isinstance(text, TextField):
                     text.token_indexers = self._token_indexers
 
@@ -69,24 +79,20 @@ class FileReader:
         path = cached_path(name)
         rows = self.rows(path)
         if parts:
-            # The sentences of a text, which have one place, are in the same part.
-            texts = [list(group) for _, group in groupby(rows, key=itemgetter(0))]
-            chosen = chain.from_iterable(_texts_between(texts, *part) for part in parts)
-            rows = chain.from_iterable(chosen)
-        first = list(islice(rows, 1))
-        if not first:
+            rows = _rows_of_parts(rows, parts)
+        first_row = list(islice(rows, 1))
+        if not first_row:
             raise ValueError(f"expected at least one {self.wanted}, got none: {path}")
-        for place, row in self.shard_iterable(chain(first, rows)):
+        for place, row in self.shard_iterable(chain(first_row, rows)):
             with located(path, place):
                 instance = self.instance_of(*row)
-                if self.reads_gold and instance is not None and (empty := _without_words(instance)):
-                    # Its vectors could not be pooled: the loss would be NaN.
-                    raise ValueError(f"expected words as {empty[0]}, got none")
+                if self.reads_gold and instance is not None:
+                    _check_words(instance)
             if instance is not None:
                 yield instance
 
 
-def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[tuple[Fraction, Fraction]]]:
+def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[_Percentages]]:
     """
     A path, and the parts of its rows to read, each from one percentage to another; none for the
     whole file. `export.json[20%:40%]` is a fold of five, `export.json[:20%+40%:]` the others.
@@ -99,9 +105,11 @@ def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[tuple[Fraction, 
     last = Fraction(0)
     for text in match[2].split("+"):
         bounds = _PART.fullmatch(text)
-        start = stop = Fraction(0)
+        start = Fraction(0)
+        stop = Fraction(0)
         if bounds is not None:
-            start, stop = Fraction(bounds[1] or 0), Fraction(bounds[2] or 100)
+            start = Fraction(bounds[1] or 0)
+            stop = Fraction(bounds[2] or 100)
         if not last <= start < stop <= 100:
             expected = "parts in percent and in order, such as [:80%] or [:20%+40%:]"
             raise ConfigurationError(f"expected {expected}, got [{match[2]}]: {name}")
@@ -110,8 +118,15 @@ def parts_of_file(path: str | PathLike[str]) -> tuple[str, list[tuple[Fraction, 
     return match[1], parts
 
 
-def _texts_between(texts: list[Any], start: Fraction, stop: Fraction) -> list[Any]:
-    return texts[int(len(texts) * start / 100) : int(len(texts) * stop / 100)]
+def _rows_of_parts(
+    rows: Iterable[tuple[int | str, Any]], parts: list[_Percentages]
+) -> Iterator[tuple[int | str, Any]]:
+    # The sentences of a text, which have one place, are in the same part.
+    texts = [list(group) for _, group in groupby(rows, key=itemgetter(0))]
+    for start, stop in parts:
+        first_text = int(len(texts) * start / 100)
+        end_text = int(len(texts) * stop / 100)
+        yield from chain.from_iterable(texts[first_text:end_text])
 
 
 class TaskReader(FileReader, DatasetReader):
@@ -129,13 +144,11 @@ class TaskReader(FileReader, DatasetReader):
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
 
 
-def _without_words(instance: Instance) -> list[str]:
-    """The names of the texts that have no words."""
-    return [
-        name
-        for name, field in instance.fields.items()
-        if isinstance(field, TextField) and not field.tokens
-    ]
+def _check_words(instance: Instance) -> None:
+    for name, field in instance.fields.items():
+        if isinstance(field, TextField) and not field.tokens:
+            # Its vectors could not be pooled: the loss would be NaN.
+            raise ValueError(f"expected words as {name}, got none")
 
 
 class SpanTagsField(SequenceLabelField):
@@ -154,14 +167,15 @@ class SpanTagsField(SequenceLabelField):
         counts = counter[self._label_namespace]
         for label in sorted({tag[2:] for tag in self.labels if tag != "O"}):
             for prefix in self._prefixes:
-                counts[f"{prefix}-{label}"] = counts.get(f"{prefix}-{label}") or 1
+                tag = f"{prefix}-{label}"
+                counts[tag] = counts.get(tag) or 1
 
 
 def sentence_fields(words: Sequence[str | Token]) -> dict[str, Field]:
     """`tokens` and `metadata`, which contains the `words`."""
-    texts = as_words(word.text if isinstance(word, Token) else word for word in words)
     tokens = [word if isinstance(word, Token) else Token(word) for word in words]
-    return {"tokens": TextField(tokens), "metadata": MetadataField({"words": texts})}
+    metadata = {"words": as_words([token.text for token in tokens])}
+    return {"tokens": TextField(tokens), "metadata": MetadataField(metadata)}
 
 
 def word_of(column: str) -> str:
@@ -169,4 +183,6 @@ def word_of(column: str) -> str:
     A word of CoNLL-2012, without the slash that OntoNotes has before some full stops and question
     marks.
     """
-    return column[1:] if column in ("/.", "/?") else column
+    if column in ("/.", "/?"):
+        return column[1:]
+    return column

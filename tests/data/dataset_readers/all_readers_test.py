@@ -1,6 +1,7 @@
 """Tests of what AllenNLP expects of every dataset reader."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from allennlp.data.fields import ListField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data import ElmoTokenIndexer
+from tests.data.dataset_readers.instances import words_in
 from tests.paths import FIXTURES
 
 # A small file for each registered task reader.
@@ -35,37 +37,44 @@ def reader_of(name: str, **arguments: Any) -> DatasetReader:
 
 
 def texts_of(instance: Instance) -> list[TextField]:
-    fields = [field for field in instance.fields.values() if isinstance(field, TextField)]
-    return fields + [
-        text for field in instance.fields.values() if isinstance(field, ListField) for text in field
-    ]
+    texts = []
+    for field in instance.fields.values():
+        if isinstance(field, TextField):
+            texts.append(field)
+        elif isinstance(field, ListField):
+            texts += field
+    return texts
 
 
-def words_of(instances: Iterable[Instance]) -> list[str]:
-    return [
-        repr([[token.text for token in text.tokens] for text in texts_of(instance)])
-        for instance in instances
-    ]
+def words_of(instances: Iterable[Instance]) -> list[list[list[str]]]:
+    """The words of each text of each instance."""
+    words_of_instances = []
+    for instance in instances:
+        words_of_instances.append(list(map(words_in, texts_of(instance))))
+    return words_of_instances
 
 
 class TestEveryReader:
     def test_it_is_made_from_a_config(self, name):
-        instances = list(
-            reader_of(name, token_indexers={"x": {"type": "elmo"}}, max_instances=2).read(
-                FILES[name]
-            )
-        )
+        reader = reader_of(name, token_indexers={"x": {"type": "elmo"}}, max_instances=2)
+        instances = list(reader.read(FILES[name]))
         assert len(instances) == 2
-        for text in (text for instance in instances for text in texts_of(instance)):
-            assert isinstance(text.token_indexers["x"], ElmoTokenIndexer)
-        (text, *_) = texts_of(next(iter(reader_of(name).read(FILES[name]))))
-        assert isinstance(text.token_indexers["tokens"], SingleIdTokenIndexer)
+        for instance in instances:
+            for text in texts_of(instance):
+                assert isinstance(text.token_indexers["x"], ElmoTokenIndexer)
+
+    def test_the_default_is_an_index_for_each_word(self, name):
+        instance = next(iter(reader_of(name).read(FILES[name])))
+        for text in texts_of(instance):
+            assert isinstance(text.token_indexers["tokens"], SingleIdTokenIndexer)
 
     def test_workers_share_a_file_out(self, name):
-        alone, parts = words_of(reader_of(name).read(FILES[name])), []
+        expected = words_of(reader_of(name).read(FILES[name]))
+        instances_of_workers = []
         for worker in range(3):
             reader = reader_of(name)
             reader._set_worker_info(WorkerInfo(3, worker))
-            parts.append(words_of(reader.read(FILES[name])))
-        assert sorted(words for part in parts for words in part) == sorted(alone)
-        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+            instances_of_workers.append(words_of(reader.read(FILES[name])))
+        assert sorted(chain.from_iterable(instances_of_workers)) == sorted(expected)
+        counts = list(map(len, instances_of_workers))
+        assert max(counts) - min(counts) <= 1

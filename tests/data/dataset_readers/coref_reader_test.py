@@ -6,15 +6,14 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_tasks.data import CorefReader, ElmoTokenIndexer
 from elmo_tasks.data.dataset_readers.coref_reader import read_documents
+from tests.data.dataset_readers.instances import words_in
 
 SENTENCES = [["Ann", "sang", "."], ["She", "slept"]]
 
 
 def metadata_of(instance: Instance) -> dict[str, Any]:
     metadata: dict[str, Any] = instance["metadata"].metadata
-    assert [[token.text for token in text.tokens] for text in instance["tokens"]] == metadata[
-        "sentences"
-    ]
+    assert list(map(words_in, instance["tokens"])) == metadata["sentences"]
     return metadata
 
 
@@ -34,12 +33,13 @@ class TestCorefReader:
     def test_words_alone_are_enough(self):
         metadata = metadata_of(CorefReader().text_to_instance(SENTENCES))
         assert metadata["speakers"] == [["-"] * 3, ["-"] * 2]
-        assert (metadata["document"], metadata["genre"]) == ("", "")
+        assert metadata["document"] == ""
+        assert metadata["genre"] == ""
         assert "clusters" not in metadata
-        assert (
-            metadata_of(CorefReader().text_to_instance(SENTENCES, name="nw/x", genre="bc"))["genre"]
-            == "bc"
-        )
+
+    def test_a_genre_may_be_given(self):
+        instance = CorefReader().text_to_instance(SENTENCES, name="nw/x", genre="bc")
+        assert metadata_of(instance)["genre"] == "bc"
 
     def test_the_tensors_are_sentence_by_sentence(self):
         reader = CorefReader(
@@ -52,12 +52,12 @@ class TestCorefReader:
         batch = Batch(instances)
         batch.index_instances(vocabulary)
         tokens = batch.as_tensor_dict()["tokens"]
-        index = vocabulary.get_token_index
-        rows = [[index(word) for word in words] for words in SENTENCES]
-        assert tokens["tokens"]["tokens"].tolist() == [
-            [rows[0], rows[1] + [0]],
-            [[index("x"), 0, 0], [0, 0, 0]],
-        ]
+        indices = tokens["tokens"]["tokens"]
+        assert indices.shape == (2, 2, 3)
+        words = [vocabulary.get_token_from_index(index) for index in indices.flatten().tolist()]
+        padding = "@@PADDING@@"
+        assert words[:6] == ["Ann", "sang", ".", "She", "slept", padding]
+        assert words[6:] == ["x"] + [padding] * 5
         assert tokens["elmo"]["character_ids"].shape == (2, 2, 3, 50)
 
     @pytest.mark.parametrize(

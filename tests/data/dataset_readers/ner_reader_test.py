@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 from allennlp.common import Params
-from allennlp.data import DatasetReader, Instance, Vocabulary
+from allennlp.data import DatasetReader, Vocabulary
 
 from elmo_tasks.data import NerReader
+from tests.data.dataset_readers.instances import TaggedWords, read_tagged, tagged_words
 
 WORDS = ["New", "York", "and", "Paris", "Ann"]
 BIOUL = ["B-LOC", "L-LOC", "O", "U-LOC", "U-PER"]
@@ -16,20 +17,11 @@ SCHEMES = {
 }
 
 
-def read(
-    path: Path, content: str | bytes, reads_gold: bool = True
-) -> list[tuple[list[str], list[str] | None]]:
+def read(path: Path, content: str, reads_gold: bool = True) -> list[TaggedWords]:
     """Words and tags of the instances, from the fields that a model receives."""
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     reader = NerReader()
     reader.reads_gold = reads_gold
-    return [content_of(instance) for instance in reader.read(str(path))]
-
-
-def content_of(instance: Instance) -> tuple[list[str], list[str] | None]:
-    words = [token.text for token in instance["tokens"].tokens]
-    assert instance["metadata"].metadata == {"words": words}
-    return words, list(instance["tags"].labels) if "tags" in instance.fields else None
+    return read_tagged(reader, path, content)
 
 
 class TestNerReader:
@@ -45,30 +37,24 @@ class TestNerReader:
         import allennlp_models.tagging  # noqa: F401
 
         file = str(fixtures_root / "ner" / "dev.txt")
-        theirs = DatasetReader.from_params(
-            Params({"type": "conll2003", "convert_to_coding_scheme": "BIOUL"})
-        )
-        expected = [
-            ([t.text for t in instance["tokens"].tokens], list(instance["tags"].labels))
-            for instance in theirs.read(file)
-        ]
+        params = {"type": "conll2003", "convert_to_coding_scheme": "BIOUL"}
+        allennlp_reader = DatasetReader.from_params(Params(params))
+        expected = list(map(tagged_words, allennlp_reader.read(file)))
         assert len(expected) > 20
-        assert [content_of(instance) for instance in NerReader().read(file)] == expected
+        assert list(map(tagged_words, NerReader().read(file))) == expected
 
     @pytest.mark.parametrize("reads_gold", [True, False])
     def test_comments_are_not_words(self, path, reads_gold):
         """The first is MultiCoNER's, with as many columns as a line of words."""
         content = "# id 7\tdomain=en\nAnn _ _ B-PER\n# _ _ O\n\n# sent_id = x\nRome _ _ B-LOC\n"
-        expected = [["U-PER", "O"], ["U-LOC"]] if reads_gold else [None, None]
-        assert read(path, content, reads_gold) == list(
-            zip([["Ann", "#"], ["Rome"]], expected, strict=True)
-        )
+        expected = [(["Ann", "#"], None), (["Rome"], None)]
+        if reads_gold:
+            expected = [(["Ann", "#"], ["U-PER", "O"]), (["Rome"], ["U-LOC"])]
+        assert read(path, content, reads_gold) == expected
 
     def test_a_file_of_words_has_no_tags(self, path):
-        assert read(path, "New\nYork\n\nParis\n", reads_gold=False) == [
-            (["New", "York"], None),
-            (["Paris"], None),
-        ]
+        expected = [(["New", "York"], None), (["Paris"], None)]
+        assert read(path, "New\nYork\n\nParis\n", reads_gold=False) == expected
 
     @pytest.mark.parametrize(
         "content",
@@ -95,7 +81,7 @@ class TestNerReader:
     def test_a_type_of_entity_has_all_its_tags_in_the_vocabulary(self, path):
         path.write_text("a B-PER\n\nb O\nc B-LOC\nd I-LOC\n")
         vocabulary = Vocabulary.from_instances(NerReader().read(str(path)))
-        tags = {f"{prefix}-{label}" for prefix in "BILU" for label in ("PER", "LOC")} | {"O"}
+        tags = {"O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "I-LOC", "L-LOC", "U-LOC"}
         assert set(vocabulary.get_token_to_index_vocabulary("labels")) == tags
 
     def test_a_no_break_space_is_a_part_of_its_word_and_a_byte_order_mark_is_not(self, path):

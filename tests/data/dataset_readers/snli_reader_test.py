@@ -4,16 +4,15 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
 
 from elmo_tasks.data import SnliReader
+from tests.data.dataset_readers.instances import label_of, words_in
 
 PAIR = {"gold_label": "neutral", "sentence1": "A man isn't here.", "sentence2": "It rains"}
-WORDS = (["A", "man", "is", "n't", "here", "."], ["It", "rains"])
+PREMISE = ["A", "man", "is", "n't", "here", "."]
+HYPOTHESIS = ["It", "rains"]
 
 
 def content_of(instance: Instance) -> tuple[list[str], list[str], str | None]:
-    premise, hypothesis = (
-        [token.text for token in instance[name].tokens] for name in ("premise", "hypothesis")
-    )
-    return premise, hypothesis, instance["label"].label if "label" in instance.fields else None
+    return words_in(instance["premise"]), words_in(instance["hypothesis"]), label_of(instance)
 
 
 class TestSnliReader:
@@ -21,35 +20,21 @@ class TestSnliReader:
         import allennlp_models.pair_classification  # noqa: F401
 
         file = str(fixtures_root / "snli" / "train.jsonl")
-        theirs = DatasetReader.from_params(
-            Params(
-                {
-                    "type": "snli",
-                    "tokenizer": {"type": "spacy_blank"},
-                    "combine_input_fields": False,
-                }
-            )
-        )
-        expected = [
-            (
-                [token.text for token in instance["premise"].tokens],
-                [token.text for token in instance["hypothesis"].tokens],
-                instance["label"].label,
-            )
-            for instance in theirs.read(file)
-        ]
+        params = {"type": "snli", "tokenizer": "spacy_blank", "combine_input_fields": False}
+        allennlp_reader = DatasetReader.from_params(Params(params))
+        expected = list(map(content_of, allennlp_reader.read(file)))
         assert len(expected) == 90
-        assert [content_of(instance) for instance in SnliReader().read(file)] == expected
+        assert list(map(content_of, SnliReader().read(file))) == expected
 
     def test_pairs_without_agreement_are_skipped_but_predicted(self, tmp_path):
         path = tmp_path / "file.jsonl"
-        pairs = {**PAIR, "gold_label": "-", "pairID": "a"}, {**PAIR, "pairID": "b"}
+        pairs = [{**PAIR, "gold_label": "-", "pairID": "a"}, {**PAIR, "pairID": "b"}]
         path.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
         reader = SnliReader()
-        assert [content_of(instance) for instance in reader.read(str(path))] == [
-            (*WORDS, "neutral")
-        ]
+        (instance,) = reader.read(str(path))
+        assert content_of(instance) == (PREMISE, HYPOTHESIS, "neutral")
         reader.reads_gold = False
         instances = list(reader.read(str(path)))
-        assert [content_of(instance) for instance in instances] == [(*WORDS, None)] * 2
         assert [instance["metadata"]["pairID"] for instance in instances] == ["a", "b"]
+        for instance in instances:
+            assert content_of(instance) == (PREMISE, HYPOTHESIS, None)

@@ -1,42 +1,44 @@
 from pathlib import Path
-from typing import Any
 
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 
 from elmo_tasks.data import SrlReader
+from tests.data.dataset_readers.instances import tags_of, words_in, write
+
+SrlContent = tuple[list[str], list[int], list[str] | None]
 
 
 def rows(words: str, *columns: str) -> str:
     """A sentence in CoNLL-2012 columns, with each predicate's column given as one string."""
-    cells = zip(words.split(), *(column.split() for column in columns), strict=True)
-    return "".join(
-        f"d   0   {n}   {word}   XX   *   -   -   -   -   *   {'   '.join([*more, '-'])}\n"
-        for n, (word, *more) in enumerate(cells)
-    )
+    cells_of_columns = [column.split() for column in columns]
+    lines = []
+    for number, word in enumerate(words.split()):
+        cells = [cells[number] for cells in cells_of_columns]
+        first_cells = ["d", "0", str(number), word, "XX", "*", "-", "-", "-", "-", "*"]
+        lines.append("   ".join([*first_cells, *cells, "-"]))
+    return "\n".join(lines) + "\n"
 
 
-def content_of(instance: Instance) -> tuple[list[str], list[int], list[str] | None]:
-    tags = list(instance["tags"].labels) if "tags" in instance.fields else None
-    return (
-        [token.text for token in instance["tokens"].tokens],
-        list(instance["verb_indicator"].labels),
-        tags,
-    )
+def content_of(instance: Instance) -> SrlContent:
+    indicator = list(instance["verb_indicator"].labels)
+    return words_in(instance["tokens"]), indicator, tags_of(instance)
 
 
-def read(path: Path, content: str) -> list[Any]:
-    path.write_text(content)
-    return [content_of(instance) for instance in SrlReader().read(str(path))]
+def read(path: Path, content: str) -> list[SrlContent]:
+    return list(map(content_of, SrlReader().read(write(path, content))))
 
 
 class TestSrlReader:
     def test_there_is_an_instance_for_each_predicate(self, path):
-        content = "#begin document (d); part 000\n"
-        content += rows("Ann said Tom slept", "(ARG0*) (V*) (ARG1* *)", "* * (ARG0*) (V*)") + "\n"
-        content += rows("Oh my") + "\n" + rows("Go", "(V*)") + "#end document\n"
+        sentences = [
+            rows("Ann said Tom slept", "(ARG0*) (V*) (ARG1* *)", "* * (ARG0*) (V*)"),
+            rows("Oh my"),
+            rows("Go", "(V*)"),
+        ]
+        content = "\n".join(sentences)
         words = ["Ann", "said", "Tom", "slept"]
-        assert read(path, content) == [
+        assert read(path, f"#begin document (d); part 000\n{content}#end document\n") == [
             (words, [0, 1, 0, 0], ["B-ARG0", "B-V", "B-ARG1", "I-ARG1"]),
             (words, [0, 0, 0, 1], ["O", "O", "B-ARG0", "B-V"]),
             (["Go"], [1], ["B-V"]),
@@ -50,27 +52,28 @@ class TestSrlReader:
 
     def test_two_predicates_may_share_a_word(self, path):
         content = rows("his hand shake", "(ARG0*) * (V*)", "* (ARG1*) (V*)")
-        words, mark = ["his", "hand", "shake"], [0, 0, 1]
+        words = ["his", "hand", "shake"]
         assert read(path, content) == [
-            (words, mark, ["B-ARG0", "O", "B-V"]),
-            (words, mark, ["O", "B-ARG1", "B-V"]),
+            (words, [0, 0, 1], ["B-ARG0", "O", "B-V"]),
+            (words, [0, 0, 1], ["O", "B-ARG1", "B-V"]),
         ]
 
     def test_the_instances_match_allennlps(self, fixtures_root):
         """AllenNLP's reader marks `C-V`, and reads columns without a predicate."""
         import allennlp_models.structured_prediction  # noqa: F401
 
-        folder = fixtures_root / "srl"
+        folder = str(fixtures_root / "srl")
+        allennlp_reader = DatasetReader.from_params(Params({"type": "srl"}))
         expected = []
-        for instance in DatasetReader.from_params(Params({"type": "srl"})).read(str(folder)):
+        for instance in allennlp_reader.read(folder):
             words, indicator, tags = content_of(instance)
             if any(indicator):
-                indicator = [
-                    mark * (tag != "B-C-V") for mark, tag in zip(indicator, tags, strict=True)
-                ]
+                for index, tag in enumerate(tags):
+                    if tag == "B-C-V":
+                        indicator[index] = 0
                 expected.append((words, indicator, tags))
         assert len(expected) > 100
-        assert [content_of(instance) for instance in SrlReader().read(str(folder))] == expected
+        assert list(map(content_of, SrlReader().read(folder))) == expected
 
     def test_a_folder_is_read_in_the_order_of_names(self, tmp_path):
         for name in (
@@ -82,8 +85,8 @@ class TestSrlReader:
         ):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(rows(name, "(V*)"))
-        found = [instance["tokens"].tokens[0].text for instance in SrlReader().read(str(tmp_path))]
-        assert found == ["a/c/x.gold_conll", "b/a.v4_gold_conll", "b/z.gold_conll"]
+        sentences = [words_in(instance["tokens"]) for instance in SrlReader().read(str(tmp_path))]
+        assert sentences == [["a/c/x.gold_conll"], ["b/a.v4_gold_conll"], ["b/z.gold_conll"]]
 
     def test_text_to_instance_takes_words_and_tokens_and_may_have_no_tags(self):
         for words in (["Ann", "slept"], [Token("Ann"), Token("slept")]):
@@ -102,5 +105,5 @@ class TestSrlReader:
         assert set(vocabulary.get_token_to_index_vocabulary("labels")) == tags
 
     def test_punctuation_in_conversations_loses_its_slash(self, path):
-        ((words, *_),) = read(path, rows("Go /. /? /-", "(V*) * * *"))
+        ((words, _, _),) = read(path, rows("Go /. /? /-", "(V*) * * *"))
         assert words == ["Go", ".", "?", "/-"]

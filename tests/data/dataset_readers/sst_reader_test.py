@@ -1,24 +1,23 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
 
 from elmo_tasks.data import SstReader
+from tests.data.dataset_readers.instances import label_of, words_in, write
 
 TREE = "(3 (2 It) (4 (2 's) (4 good)))"
 
 
 def content_of(instance: Instance) -> tuple[list[str], str | None]:
-    words = [token.text for token in instance["tokens"].tokens]
+    words = words_in(instance["tokens"])
     assert instance["metadata"].metadata == {"words": words}
-    return words, instance["label"].label if "label" in instance.fields else None
+    return words, label_of(instance)
 
 
-def read(path: Path, content: str | bytes, **kwargs: Any) -> list[tuple[list[str], str | None]]:
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return [content_of(instance) for instance in SstReader(**kwargs).read(str(path))]
+def read(path: Path, content: str) -> list[tuple[list[str], str | None]]:
+    return list(map(content_of, SstReader().read(write(path, content))))
 
 
 class TestSstReader:
@@ -35,41 +34,34 @@ class TestSstReader:
             r"1\/2": "1/2",
         }
         file = str(fixtures_root / "sst" / "train.txt")
-        theirs = DatasetReader.from_params(
-            Params({"type": "sst_tokens", "use_subtrees": min_phrase_length is not None})
-        )
-        expected = [
-            (
-                [unescaped.get(token.text, token.text) for token in instance["tokens"].tokens],
-                instance["label"].label,
-            )
-            for instance in theirs.read(file)
-        ]
-        expected = [
-            (words, label) for words, label in expected if len(words) >= (min_phrase_length or 1)
-        ]
-        found = SstReader(min_phrase_length=min_phrase_length).read(file)
-        assert [content_of(instance) for instance in found] == expected
+        params = {"type": "sst_tokens", "use_subtrees": min_phrase_length is not None}
+        allennlp_reader = DatasetReader.from_params(Params(params))
+        expected = []
+        for instance in allennlp_reader.read(file):
+            words = [unescaped.get(word, word) for word in words_in(instance["tokens"])]
+            if len(words) >= (min_phrase_length or 1):
+                expected.append((words, label_of(instance)))
         assert len(expected) >= 60
+        reader = SstReader(min_phrase_length=min_phrase_length)
+        assert list(map(content_of, reader.read(file))) == expected
 
     def test_words_are_unescaped(self, path):
-        words = [
-            "-LRB-",
-            "-RRB-",
-            "``",
-            "''",
-            "-LSB-",
-            "-RCB-",
-            r"and\/or",
-            r"\*",
-            "'",
-            "--",
-            "O'Brien",
-            "'s",
-        ]
-        expected = ["(", ")", '"', '"', "[", "}", "and/or", "*", "'", "--", "O'Brien", "'s"]
-        tree = "(2 " + " ".join(f"(2 {word})" for word in words) + ")"
-        assert read(path, tree) == [(expected, "2")]
+        unescaped = {
+            "-LRB-": "(",
+            "-RRB-": ")",
+            "``": '"',
+            "''": '"',
+            "-LSB-": "[",
+            "-RCB-": "}",
+            r"and\/or": "and/or",
+            r"\*": "*",
+            "'": "'",
+            "--": "--",
+            "O'Brien": "O'Brien",
+            "'s": "'s",
+        }
+        leaves = " ".join(f"(2 {word})" for word in unescaped)
+        assert read(path, f"(2 {leaves})") == [(list(unescaped.values()), "2")]
 
     def test_a_number_with_its_fraction_is_two_words(self, path):
         """
