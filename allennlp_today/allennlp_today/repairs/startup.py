@@ -63,8 +63,12 @@ def settle_commands(module: Module) -> None:
     imports AllenNLP keeps its own.
     """
 
-    # Each worker of a distributed training calls the second.
-    @replaces(module, "main" if module.__name__ == "allennlp.commands" else "_train_worker")
+    function_name = "main"
+    if module.__name__ == "allennlp.commands.train":
+        # Each worker of a distributed training calls it.
+        function_name = "_train_worker"
+
+    @replaces(module, function_name)
     def run(original: Callable[..., object], *args: object, **kwargs: object) -> object:
         import torch
 

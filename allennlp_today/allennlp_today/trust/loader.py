@@ -47,7 +47,8 @@ _LOCK = threading.RLock()
 _HINT = "if you trust it, use --trust, or trusted=True in Python"
 _NO_CODE = {"trust_remote_code": False}
 _MAX_CONFIG = 16 * 2**20
-_CONFIG, _META = "config.json", "meta.json"
+_CONFIG = "config.json"
+_META = "meta.json"
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,10 @@ def load_archive(
 
     from allennlp_today.config_error import FileContentError
 
-    name, outer = fspath(archive_file), _LOADING.get()
-    trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
+    name = fspath(archive_file)
+    outer = _LOADING.get()
+    if _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted):
+        trusted = True
     context = copy_context()
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
@@ -102,7 +105,9 @@ def load_archive(
             try:
                 return context.run(_load, name, Path(folder).resolve(), options)
             except ConfigurationError as error:
-                message = str(error) if name in str(error) else f"{error}: {name}"
+                message = str(error)
+                if name not in message:
+                    message = f"{message}: {name}"
                 if not Path(name).is_dir():
                     message = message.replace(f"{Path(folder).resolve()}{os.sep}", "")
                 raise FileContentError(message) from error
@@ -239,7 +244,8 @@ def loading() -> _Loading | None:
 
 def is_untrusted() -> bool:
     """Whether this context is loading an archive that is not trusted."""
-    return (archive := _LOADING.get()) is not None and not archive.trusted
+    archive = _LOADING.get()
+    return archive is not None and not archive.trusted
 
 
 def refuse_outside(path: str | PathLike[str]) -> str:
@@ -249,7 +255,9 @@ def refuse_outside(path: str | PathLike[str]) -> str:
     from allennlp_today.trust.walk import is_inside
 
     archive = _LOADING.get()
-    if archive is not None and not archive.trusted and not is_inside(path, archive.folder):
+    if archive is None or archive.trusted:
+        return fspath(path)
+    if not is_inside(path, archive.folder):
         message = f"expected a file in the archive, got {path}: {archive.archive} ({_HINT})"
         raise ConfigurationError(message)
     return fspath(path)
@@ -442,7 +450,8 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
     """
 
     # Not subclasses: they would import transformers, which most programs do not use.
-    original_config, original_model = cached_transformers.AutoConfig, cached_transformers.AutoModel
+    original_config = cached_transformers.AutoConfig
+    original_model = cached_transformers.AutoModel
 
     class AutoConfig:
         @staticmethod
@@ -486,11 +495,9 @@ def _expect_a_tokenizer(model_name: str) -> None:
     from transformers import PretrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-    config, _ = PretrainedConfig.get_config_dict(model_name)
-    for name in (
-        config.get("tokenizer_class"),
-        get_tokenizer_config(model_name).get("tokenizer_class"),
-    ):
+    model_config, _ = PretrainedConfig.get_config_dict(model_name)
+    for config in (model_config, get_tokenizer_config(model_name)):
+        name = config.get("tokenizer_class")
         if name is not None and not re.fullmatch(r"\w*Tokenizer\w*|PythonBackend", str(name)):
             raise ConfigurationError(f"expected a tokenizer, got {name!r:.100}: {model_name}")
 
