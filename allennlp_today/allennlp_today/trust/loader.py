@@ -27,6 +27,7 @@ from allennlp_today import import_hooks
 from allennlp_today.files import reason_of, warn_of_a_training
 from allennlp_today.import_hooks import Module, guard, replaces
 from allennlp_today.plugins import import_plugins_of_the_user
+from allennlp_today.trust.repositories import expect_language_model, expect_tokenizer
 from allennlp_today.trust.unpacking import (
     ForwardMember,
     expect_regular_file,
@@ -442,8 +443,8 @@ def install_nothing(util: Module) -> None:
 def run_no_code_of_transformers(cached_transformers: Module) -> None:
     """
     Symptom: a transformer with code in its repository asks in the terminal whether to run it, and
-    one that names kernels, or any class of transformers as its tokenizer, gets them. An archive
-    with a transformer fetches its weights, and then replaces them.
+    one that names kernels, a backbone with code, or any class of transformers as its tokenizer,
+    gets them. An archive with a transformer fetches its weights, and then replaces them.
     Cause: transformers asks unless `trust_remote_code` is set, and does what the files of the
     repository say. Of an archive that is not trusted, only the config and the tokenizer are
     fetched.
@@ -455,8 +456,10 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
 
     class AutoConfig:
         @staticmethod
-        def from_pretrained(*args: Any, **options: Any) -> Any:
-            return original_config.from_pretrained(*args, **_NO_CODE | options)
+        def from_pretrained(model_name: str, *args: Any, **options: Any) -> Any:
+            if is_untrusted():
+                expect_language_model(model_name)
+            return original_config.from_pretrained(model_name, *args, **_NO_CODE | options)
 
     class AutoModel:
         @staticmethod
@@ -474,7 +477,8 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
     @replaces(cached_transformers, "get_tokenizer")
     def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
         if is_untrusted():
-            _expect_a_tokenizer(model_name)
+            expect_tokenizer(model_name)
+            expect_language_model(model_name)
         return original(model_name, **_NO_CODE | kwargs)
 
     @replaces(cached_transformers, "get")
@@ -484,22 +488,6 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
         # A different cache: the weights are random until those of the archive are loaded.
         with mock.patch.object(cached_transformers, "_model_cache", {}):
             return original(*args, **kwargs | {"load_weights": False})
-
-
-def _expect_a_tokenizer(model_name: str) -> None:
-    """
-    Raises a `ConfigurationError` if a repository names a class as its tokenizer that is something
-    else.
-    """
-    from allennlp.common.checks import ConfigurationError
-    from transformers import PretrainedConfig
-    from transformers.models.auto.tokenization_auto import get_tokenizer_config
-
-    model_config, _ = PretrainedConfig.get_config_dict(model_name)
-    for config in (model_config, get_tokenizer_config(model_name)):
-        name = config.get("tokenizer_class")
-        if name is not None and not re.fullmatch(r"\w*Tokenizer\w*|PythonBackend", str(name)):
-            raise ConfigurationError(f"expected a tokenizer, got {name!r:.100}: {model_name}")
 
 
 @guard("allennlp.training.util")
