@@ -221,6 +221,19 @@ class TestSavedPipelines:
             loaded("a b")
         assert not (tmp_path / "home").exists()
 
+    @pytest.mark.parametrize("setting", ["trusted = true", 'packages = "evil_module"'])
+    def test_they_trust_nothing(self, tmp_path, monkeypatch, setting):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "evil_module.py").write_text("raise AssertionError('this code ran')\n")
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo_ner", config={"save_weights": False})
+        nlp.to_disk("pipeline")
+        config = tmp_path / "pipeline" / "config.cfg"
+        text = config.read_text()
+        config.write_text(text.replace("save_weights", f"{setting}\nsave_weights"))
+        with pytest.raises(ValueError, match="unexpected argument"):
+            spacy.load("pipeline")
+
     def test_an_archive_of_a_bilm_is_not_unpacked(self, tmp_path, monkeypatch):
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
         monkeypatch.chdir(tmp_path)
@@ -451,3 +464,14 @@ class TestNamesInBytes:
         with pytest.raises(ValueError, match="outside"):
             pipe.from_bytes(data)
         assert not list(tmp_path.rglob("outside.txt"))
+
+
+@pytest.mark.parametrize("description", ["|O", [["a", "|O"]]])
+def test_bytes_have_no_python_objects(description):
+    """Each would be an address in memory."""
+    is_record = isinstance(description, list)
+    array = {b"nd": True, b"type": description, b"kind": b"V" if is_record else b""}
+    array |= {b"shape": [1], b"data": b"A" * 8}
+    component = spacy.blank("en").create_pipe("elmo_ner")
+    with pytest.raises(ValueError, match="OBJECT array"):
+        component.from_bytes(srsly.msgpack_dumps({"model/weights.th": array}))

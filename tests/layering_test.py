@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -46,6 +47,26 @@ def modules_of(*parts: str) -> list[str]:
     }
     assert names >= {f"elmo_tasks.{part}" for part in parts}
     return sorted(names - FOR_A_LIBRARY)
+
+
+def picture_of(layers: list[str]) -> str:
+    """A box for each layer of a contract in pyproject.toml, from top to bottom."""
+    rows = [layer.replace(" | ", "   ") for layer in layers]
+    width = max(len(row) for row in rows) + 4
+    lines = [f"┌{'─' * width}┐"]
+    for row in rows:
+        lines += [f"│{row:^{width}}│", f"├{'─' * width}┤"]
+    lines[-1] = f"└{'─' * width}┘"
+    return "\n".join(lines)
+
+
+def test_the_picture_of_the_layers_is_that_of_the_contract():
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    picture = picture_of(layers)
+    page = CHECKOUT / "docs" / "internals" / "architecture.md"
+    assert f"```text\n{picture}\n```" in page.read_text("utf-8"), f"expected\n{picture}"
 
 
 class TestImportCost:

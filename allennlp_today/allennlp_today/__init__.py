@@ -17,9 +17,15 @@ from typing import Any
 __all__ = ["install", "load_archive"]
 
 # Importing them registers the guards, which are first, and the fixes.
-_MODULES = ["trust.loader", "trust.options", "repairs.continuing", "repairs.deferred_imports"]
-_MODULES += ["repairs.errors", "repairs.hugging_face", "repairs.placeholders", "repairs.recovery"]
-_MODULES += [
+_MODULES = [
+    "trust.loader",
+    "trust.options",
+    "repairs.continuing",
+    "repairs.deferred_imports",
+    "repairs.errors",
+    "repairs.hugging_face",
+    "repairs.placeholders",
+    "repairs.recovery",
     "repairs.startup",
     "repairs.third_party",
     "repairs.training",

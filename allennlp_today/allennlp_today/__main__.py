@@ -4,7 +4,6 @@
 
 import importlib
 from collections import defaultdict
-from collections.abc import Iterator
 
 import torch  # noqa: F401
 
@@ -12,6 +11,9 @@ from allennlp_today.import_hooks import REPAIRS, REPLACED, Repair
 from allennlp_today.plugins import import_installed_plugins
 
 __all__ = ["tables_of_repairs"]
+
+# In the cell of a repair that surrounds imports.
+_MAX_MODULES = 3
 
 
 def tables_of_repairs() -> str:
@@ -21,13 +23,17 @@ def tables_of_repairs() -> str:
     it.
     """
     _apply_all()
-    tables = ["\n".join(_rows("guard", [repair for repair in REPAIRS if repair.is_guard]))]
-    by_package: dict[str, list[Repair]] = defaultdict(list)
+    guards: list[Repair] = []
+    fixes_of: dict[str, list[Repair]] = defaultdict(list)
     for repair in REPAIRS:
-        if not repair.is_guard:
-            by_package[repair.function.__module__.partition(".")[0]].append(repair)
-    for package, repairs in sorted(by_package.items()):
-        tables.append("\n".join(_rows(f"fix of {package}", repairs)))
+        if repair.is_guard:
+            guards.append(repair)
+        else:
+            package = repair.function.__module__.partition(".")[0]
+            fixes_of[package].append(repair)
+    tables = [_table("guard", guards)]
+    for package, fixes in sorted(fixes_of.items()):
+        tables.append(_table(f"fix of {package}", fixes))
     return "\n\n".join(tables)
 
 
@@ -42,22 +48,29 @@ def _apply_all() -> None:
                 continue
 
 
-def _rows(kind: str, repairs: list[Repair]) -> Iterator[str]:
-    yield f"| {kind} | in | replaces | symptom without it |"
-    yield "|---|---|---|---|"
+def _table(title: str, repairs: list[Repair]) -> str:
+    lines = [f"| {title} | in | replaces | symptom without it |", "|---|---|---|---|"]
     for repair in repairs:
         _, _, module = repair.function.__module__.partition(".")
-        symptom, _, _ = " ".join((repair.function.__doc__ or "").split()).partition(" Cause: ")
-        cells = [f"`{repair.name}`", f"`{module}`", _replaced_by(repair)]
-        cells.append(symptom.removeprefix("Symptom: "))
-        yield f"| {' | '.join(cells)} |"
+        cells = [f"`{repair.name}`", f"`{module}`", _replaced_by(repair), _symptom_of(repair)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _symptom_of(repair: Repair) -> str:
+    """What the docstring of a repair says before the cause, in one line."""
+    docstring = " ".join((repair.function.__doc__ or "").split())
+    symptom, _, _ = docstring.partition(" Cause: ")
+    return symptom.removeprefix("Symptom: ")
 
 
 def _replaced_by(repair: Repair) -> str:
     if repair.is_around:
-        modules = [f"`{module}`" for module in repair.modules[:3]]
-        more = f" and {len(repair.modules) - 3} more" if len(repair.modules) > 3 else ""
-        return f"what {', '.join(modules)}{more} import"
+        text = ", ".join(f"`{module}`" for module in repair.modules[:_MAX_MODULES])
+        n_more = len(repair.modules) - _MAX_MODULES
+        if n_more > 0:
+            text += f" and {n_more} more"
+        return f"what {text} import"
     attributes = {change.attribute for change in REPLACED if change.repair == repair.name}
     return ", ".join(f"`{attribute}`" for attribute in sorted(attributes)) or "a setting"
 

@@ -1,7 +1,6 @@
 """
-Plugins, and the path from which they are imported: installed packages with `sys.path` as it is. The
-current folder is searched only for a name that the user has given, after everything else, so that
-no file in it replaces a package.
+Plugins: installed packages, which are imported with `sys.path` as it is, and modules that the user
+has named, which may be in the current folder.
 """
 
 import importlib
@@ -9,11 +8,12 @@ import importlib.util
 import logging
 import os
 import pkgutil
-import sys
 from importlib import metadata
 
+from allennlp_today.current_folder import search_current_folder
+
 __all__ = ["entry_points", "import_installed_plugins", "import_package", "import_plugin"]
-__all__ += ["import_plugins_of_the_user", "search_current_folder"]
+__all__ += ["import_plugins_of_the_user"]
 
 logger = logging.getLogger(__name__)
 
@@ -91,15 +91,3 @@ def _import_with_submodules(name: str, excluded: set[str]) -> None:
         # AllenNLP's rule: private modules and tests contain no plugins.
         if not child.startswith(("_", "test")):
             _import_with_submodules(f"{name}.{child}", excluded)
-
-
-def search_current_folder(name: str) -> None:
-    """
-    If a module that the user has named is not installed, adds the current folder to the end of
-    `sys.path`, where it is kept, because processes that are spawned later import the module again.
-    """
-    top_level = name.partition(".")[0]
-    folder = os.getcwd()
-    is_found = top_level in sys.modules or importlib.util.find_spec(top_level) is not None
-    if not is_found and folder not in sys.path:
-        sys.path.append(folder)

@@ -59,13 +59,14 @@ class TestInstall:
     def test_guards_cannot_be_switched_off(self, run_python, monkeypatch):
         monkeypatch.setenv("ALLENNLP_TODAY_WITHOUT", "defer_imports,load_archives_safely")
         code = "import warnings\nwith warnings.catch_warnings(record=True) as caught:\n"
-        code += " warnings.simplefilter('always')\n import allennlp_today\nprint(*[each.message for each in caught])"
-        assert run_python(code).endswith(
-            "got ['load_archives_safely']; guards cannot be switched off\n"
-        )
+        code += " warnings.simplefilter('always')\n import allennlp_today\n"
+        code += "print(*[warning.message for warning in caught])"
+        expected = "got ['load_archives_safely']; guards cannot be switched off\n"
+        assert run_python(code).endswith(expected)
 
     def test_it_loads_only_the_standard_library(self, run_python):
-        code = "import sys\nbefore = set(sys.modules)\nimport allennlp_today\nprint(*set(sys.modules) - before)"
+        code = "import sys\nbefore = set(sys.modules)\nimport allennlp_today\n"
+        code += "print(*set(sys.modules) - before)"
         loaded = {name.split(".")[0] for name in run_python(code).split()}
         # The second name of `__main__` comes from `multiprocessing`.
         assert loaded - {"__mp_main__", "allennlp_today", "elmo_tasks"} <= sys.stdlib_module_names
@@ -80,10 +81,11 @@ PACKAGES = {
 class TestRepairs:
     def test_the_page_has_the_tables_of_the_command(self):
         page = (Path(__file__).parents[1] / "REPAIRS.md").read_text(encoding="utf-8")
-        kinds = {f"fix of {package}" for package in PACKAGES} | {"guard"}
+        titles = {f"fix of {package}" for package in PACKAGES} | {"guard"}
         for table in tables_of_repairs().split("\n\n"):
             # Tests declare some of their own.
-            if table.partition(" | ")[0].removeprefix("| ") in kinds:
+            title, _, _ = table.removeprefix("| ").partition(" | ")
+            if title in titles:
                 assert table in page, f"expected in REPAIRS.md:\n{table}"
 
     def test_each_has_a_symptom_and_a_cause(self):
@@ -106,14 +108,11 @@ class TestRepairs:
             for file in folder.rglob("*.py"):
                 for function in repairs_in(ast.parse(file.read_text("utf-8"))):
                     n_repairs += 1
-                    changed = [
-                        name
-                        for name in assigned_attributes(function)
-                        if name in repaired_by(function)
-                    ]
-                    unrecorded += [
-                        f"{package} {file.name}: {function.name} changes {name}" for name in changed
-                    ]
+                    repaired = repaired_by(function)
+                    for name in assigned_attributes(function):
+                        if name in repaired:
+                            message = f"{file.name}: {function.name} changes {name}"
+                            unrecorded.append(f"{package} {message}")
         assert not unrecorded
         assert n_repairs > 40
 
@@ -143,6 +142,6 @@ def assigned_attributes(function: ast.FunctionDef) -> Iterator[str]:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "builtins.setattr"):
             yield ast.unparse(node.args[0]).partition(".")[0]
         for target in targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Attribute):
-                    yield ast.unparse(part).partition(".")[0]
+            for expression in ast.walk(target):
+                if isinstance(expression, ast.Attribute):
+                    yield ast.unparse(expression).partition(".")[0]

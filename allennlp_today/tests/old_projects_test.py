@@ -149,26 +149,23 @@ class TestProjectOfTheGuide:
     def test_its_commands_run(self, project, allennlp):
         package = ("--include-package", "my_project")
         allennlp("train", "config.jsonnet", "-s", "out", *package)
-        assert (
-            json.loads((project / "out" / "metrics.json").read_text())["best_validation_accuracy"]
-            == 1
-        )
-        allennlp(
-            "evaluate", "out/model.tar.gz", "reviews.txt", "--output-file", "scores.json", *package
-        )
-        assert json.loads((project / "scores.json").read_text())["accuracy"] == 1
+        metrics = json.loads((project / "out" / "metrics.json").read_text())
+        assert metrics["best_validation_accuracy"] == 1
+        output = ("--output-file", "scores.json")
+        allennlp("evaluate", "out/model.tar.gz", "reviews.txt", *output, *package)
+        scores = json.loads((project / "scores.json").read_text())
+        assert scores["accuracy"] == 1
         (project / "texts.jsonl").write_text('{"text": "a dull film"}\n')
-        allennlp(
-            "predict", "out/model.tar.gz", "texts.jsonl", "--output-file", "labels.jsonl", *package
-        )
-        assert json.loads((project / "labels.jsonl").read_text())["label"] == "bad"
+        output = ("--output-file", "labels.jsonl")
+        allennlp("predict", "out/model.tar.gz", "texts.jsonl", *output, *package)
+        prediction = json.loads((project / "labels.jsonl").read_text())
+        assert prediction["label"] == "bad"
         allennlp("find-lr", "config.jsonnet", "-s", "rates", "--num-batches", 20, *package)
         assert (project / "rates" / "lr-losses.png").exists()
         import_module_and_submodules("my_project")
         predictor = Predictor.from_path(project / "out" / "model.tar.gz", trusted=True)
-        (saliency,) = (
-            SimpleGradient(predictor).saliency_interpret_from_json({"text": "a dull film"}).values()
-        )
+        interpreter = SimpleGradient(predictor)
+        (saliency,) = interpreter.saliency_interpret_from_json({"text": "a dull film"}).values()
         assert len(saliency["grad_input_1"]) == 3
 
     def test_two_processes_train(self, project, allennlp):
@@ -186,15 +183,9 @@ def tiny_spanbert(tmp_path: Path) -> Path:
     A transformer with letters as wordpieces, in a folder, so archives that name it must be trusted.
     """
     letters = [chr(code) for code in range(33, 127)]
-    vocabulary = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *letters,
-        *(f"##{letter}" for letter in letters),
-    ]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary += letters
+    vocabulary += [f"##{letter}" for letter in letters]
     sizes = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1)
     config = transformers.BertConfig(vocab_size=len(vocabulary), **sizes)
     transformers.BertModel(config).save_pretrained(tmp_path / "spanbert")

@@ -5,6 +5,7 @@ Tests that what allennlp_today replaces has the names, arguments and exceptions 
 import inspect
 import json
 import sys
+from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
 
@@ -24,7 +25,8 @@ from allennlp.training import util
 import allennlp_today
 from allennlp_today.import_hooks import REPLACED
 
-ORIGINAL, TRUSTED = ("original", Parameter.empty), ("trusted", False)
+ORIGINAL = ("original", Parameter.empty)
+TRUSTED = ("trusted", False)
 VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
@@ -36,6 +38,12 @@ def named(function: object) -> list[tuple[str, object]]:
         if parameter.kind not in VARIABLE:
             arguments.append((parameter.name, parameter.default))
     return arguments
+
+
+def takes_any(function: Callable[..., object]) -> bool:
+    """Whether a function has `*args` and `**kwargs`."""
+    parameters = inspect.signature(function).parameters.values()
+    return {parameter.kind for parameter in parameters}.issuperset(VARIABLE)
 
 
 class TestArguments:
@@ -50,17 +58,13 @@ class TestArguments:
                 functions.append((change.original, change.replacement))
         for original, ours in functions:
             # The first argument is the original.
-            theirs, mine = (
-                named(original),
-                [argument for argument in named(ours)[1:] if argument != TRUSTED],
-            )
-            takes_any = {
-                parameter.kind for parameter in inspect.signature(ours).parameters.values()
-            }.issuperset(VARIABLE)
-            if mine != theirs and not (takes_any and mine == theirs[: len(mine)]):
-                differences.append(
-                    f"{original.__module__}.{original.__qualname__}: {mine} instead of {theirs}"
-                )
+            arguments = [argument for argument in named(ours)[1:] if argument != TRUSTED]
+            expected = named(original)
+            if takes_any(ours):
+                expected = expected[: len(arguments)]
+            if arguments != expected:
+                function = f"{original.__module__}.{original.__qualname__}"
+                differences.append(f"{function}: {arguments} instead of {expected}")
         assert not differences, "\n".join(differences)
         assert len(functions) > 15
 

@@ -86,7 +86,8 @@ def _predicted(model: Any, vocabulary: Any) -> Iterator[str]:
     from allennlp.common.util import namespace_match
 
     embedded = {getattr(module, "_vocab_namespace", None) for module in model.modules()}
+    in_both = model.vocab.get_namespaces() & vocabulary.get_namespaces()
     patterns = vocabulary._non_padded_namespaces
-    for namespace in model.vocab.get_namespaces() & vocabulary.get_namespaces() - embedded:
+    for namespace in in_both - embedded:
         if any(namespace_match(pattern, namespace) for pattern in patterns):
             yield namespace

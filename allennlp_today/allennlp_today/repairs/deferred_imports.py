@@ -57,8 +57,11 @@ def defer_imports(module: str) -> Iterator[None]:
     first use of a name imports its module.
     """
     # Programs without AllenNLP also import some of these modules.
-    names = DEFERRED_IMPORTS[module] if "allennlp" in sys.modules else ()
-    with temporary_modules({name: _DeferredModule(name) for name in names}):
+    if "allennlp" not in sys.modules:
+        yield
+        return
+    deferred = {name: _DeferredModule(name) for name in DEFERRED_IMPORTS[module]}
+    with temporary_modules(deferred):
         yield
 
 
@@ -75,14 +78,15 @@ class _Deferred:
     """An attribute of a module that has not been imported; the first use imports it."""
 
     def __init__(self, module: str, name: str) -> None:
-        self._path = (module, name)
+        self._module_name = module
+        self._name = name
 
     def _resolve(self) -> Any:
-        module, name = self._path
+        module = importlib.import_module(self._module_name)
         try:
-            return getattr(importlib.import_module(module), name)
+            return getattr(module, self._name)
         except AttributeError:
-            return importlib.import_module(f"{module}.{name}")
+            return importlib.import_module(f"{self._module_name}.{self._name}")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

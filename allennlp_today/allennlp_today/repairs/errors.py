@@ -6,9 +6,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from traceback import walk_tb
-from typing import Any
+from typing import Any, NoReturn
 
 from allennlp_today.files import numbered_lines
 from allennlp_today.import_hooks import Module, after_import, replaces
@@ -16,15 +16,17 @@ from allennlp_today.plugins import entry_points
 
 logger = logging.getLogger(__name__)
 
-_PACKAGES = ("allennlp", "allennlp_models", "allennlp_today")
+_MORE = "ALLENNLP_DEBUG=1 shows where"
 
 # Messages that say less than the user needs, of errors of any type.
 _HINTS = {
-    r"not found in vocab namespace|Incompatible sizes found for parameter|index \d+ is out of bounds for dimension 1": (
+    r"not found in vocab namespace|Incompatible sizes found for parameter"
+    r"|index \d+ is out of bounds for dimension 1": (
         "the model was trained with different words or labels"
     ),
     r"does not match the configuration we're recovering": (
-        "to change it, edit config.json in the folder of the run, and train with that file and --recover"
+        "to change it, edit config.json in the folder of the run, and train with that file and "
+        "--recover"
     ),
     r"(index out of range in self|is out of bounds).*--extend-vocab": (
         "the data have labels that the model was not trained with: new labels need a new training"
@@ -33,10 +35,12 @@ _HINTS = {
         "other weights are frozen than in the checkpoint: to change it, start a new training "
         "from its weights, by an initializer of type 'pretrained'"
     ),
-    r'key "(data_loader|token_embedders)" is required|Extra parameters passed to TrainModel|was not a `Params`': (
+    r'key "(data_loader|token_embedders)" is required'
+    r"|Extra parameters passed to TrainModel|was not a `Params`": (
         "this looks like a config of AllenNLP 0.x, which had `iterator` and other names"
     ),
-    r"cannot import name '\w+' from 'allennlp|No module named 'allennlp(_models)?\.|No super class method found": (
+    r"cannot import name '\w+' from 'allennlp|No module named 'allennlp(_models)?\."
+    r"|No super class method found": (
         "this code is for a different version of AllenNLP, probably 0.x or 1.x: 2.10.1 is installed"
     ),
     r"heuristic for guessing the right token ids": (
@@ -72,37 +76,63 @@ def _end(error: BaseException) -> None:
     """Exits with a one-line message, if that is enough for the error."""
     from allennlp.common.checks import ConfigurationError
 
-    command = " ".join(["allennlp", *sys.argv[1:2]])
-    message = " ".join(str(error).split())
     if os.environ.get("ALLENNLP_DEBUG"):
         return
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "SigTermReceived":
-        again = "interrupted: run it again" + " with --recover to resume" * (
-            command == "allennlp train"
-        )
-        print(f"\n{command}: {message or again}", file=sys.stderr)
-        sys.exit(128 + (signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM))
-    # The packages of the functions that the error passed through, the one with the `raise` last.
-    packages = [
-        frame.f_globals.get("__name__", "").partition(".")[0]
-        for frame, _ in walk_tb(error.__traceback__)
-    ]
-    asked = message + " --extend-vocab" * ("--extend-vocab" in sys.argv)
-    hint = next((hint for pattern, hint in _HINTS.items() if re.search(pattern, asked)), None)
+    command = " ".join(["allennlp", *sys.argv[1:2]])
+    message = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        _end_by_signal(signal.SIGINT, command, message)
+    if type(error).__name__ == "SigTermReceived":
+        _end_by_signal(signal.SIGTERM, command, message)
+    packages = _packages_of(error)
+    hint = _hint_for(message)
     # A proxy's refusal, or a login page instead of an answer, raises errors of httpx, of json, or a
     # `KeyError`.
     if hint is None and "huggingface_hub" in packages:
         hint = "no usable answer from the hub"
-    # Packages that raise ValueError with a message for the user.
-    plugins = {entry.module.partition(".")[0] for entry in entry_points("allennlp.plugins")}
-    is_of_values = isinstance(error, ValueError | ImportError) and packages[-1] in {
-        *_PACKAGES,
-        *plugins,
-    }
-    if hint or is_of_values or isinstance(error, ConfigurationError | OSError):
-        sys.exit(
-            f"{command}: error: {message} ({f'{hint}; ' if hint else ''}ALLENNLP_DEBUG=1 shows where)"
-        )
+    is_for_the_user = isinstance(error, ConfigurationError | OSError)
+    if isinstance(error, ValueError | ImportError):
+        is_for_the_user |= packages[-1] in _packages_with_messages()
+    if hint is not None:
+        sys.exit(f"{command}: error: {message} ({hint}; {_MORE})")
+    if is_for_the_user:
+        sys.exit(f"{command}: error: {message} ({_MORE})")
+
+
+def _end_by_signal(number: signal.Signals, command: str, message: str) -> NoReturn:
+    """Exits as a shell expects it of a command that a signal has ended."""
+    if not message:
+        message = "interrupted: run it again"
+        if command == "allennlp train":
+            message += " with --recover to resume"
+    print(f"\n{command}: {message}", file=sys.stderr)
+    sys.exit(128 + number)
+
+
+def _packages_of(error: BaseException) -> list[str]:
+    """The packages of the functions that an error passed through, the one that raised it last."""
+    packages = []
+    for frame, _ in walk_tb(error.__traceback__):
+        module = frame.f_globals.get("__name__", "")
+        packages.append(module.partition(".")[0])
+    return packages
+
+
+def _packages_with_messages() -> set[str]:
+    """The packages whose `ValueError` has a message for the user."""
+    packages = {"allennlp", "allennlp_models", "allennlp_today"}
+    for entry in entry_points("allennlp.plugins"):
+        packages.add(entry.module.partition(".")[0])
+    return packages
+
+
+def _hint_for(message: str) -> str | None:
+    if "--extend-vocab" in sys.argv:
+        message += " --extend-vocab"
+    for pattern, hint in _HINTS.items():
+        if re.search(pattern, message):
+            return hint
+    return None
 
 
 @after_import("allennlp.common.params")
@@ -117,12 +147,18 @@ def warn_of_mistyped_overrides(params: Module) -> None:
     def with_overrides(
         wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = ""
     ) -> Any:
-        known: dict[str, Any] = {} if prefix else params.Params(original).as_flat_dict()
-        for key in () if prefix else overrides_dict:
-            if not any(f"{each}.".startswith(f"{key}.") for each in known):
-                for nearest in difflib.get_close_matches(key, known, 1, 0.9):
-                    logger.warning("%s is not in the config: did you mean %s?", key, nearest)
+        # `with_overrides` calls itself for what is nested, with a prefix.
+        if not prefix:
+            _warn_of_unknown_keys(overrides_dict, params.Params(original).as_flat_dict())
         return wrapped(original, overrides_dict, prefix)
+
+
+def _warn_of_unknown_keys(overrides: Iterable[str], known_keys: Mapping[str, Any]) -> None:
+    for override in overrides:
+        if any(f"{key}.".startswith(f"{override}.") for key in known_keys):
+            continue
+        for nearest in difflib.get_close_matches(override, known_keys, n=1, cutoff=0.9):
+            logger.warning("%s is not in the config: did you mean %s?", override, nearest)
 
 
 @after_import("allennlp.commands.predict")

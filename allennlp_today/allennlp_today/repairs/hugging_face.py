@@ -2,9 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,11 +39,12 @@ def accept_current_tokenizers(module: Module) -> None:
         return original(cls, *args, **kwargs)
 
     replace(tokenizers, "wordpiece_tokenizer", _Wordpieces())
-    for name, method in (
-        ("encode_plus", tokenizers.__call__),
-        ("batch_encode_plus", tokenizers.__call__),
-        ("build_inputs_with_special_tokens", _with_special_tokens),
-    ):
+    removed_methods = {
+        "encode_plus": tokenizers.__call__,
+        "batch_encode_plus": tokenizers.__call__,
+        "build_inputs_with_special_tokens": _with_special_tokens,
+    }
+    for name, method in removed_methods.items():
         if not hasattr(tokenizers, name):
             replace(tokenizers, name, method)
 
@@ -69,10 +68,11 @@ def initialize_loaded_weights_again(cached_transformers: Module) -> None:
 
 
 def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
-    word = tokenizer("a", add_special_tokens=False)["input_ids"]
-    whole = tokenizer("a")["input_ids"]
+    word: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole: list[int] = tokenizer("a")["input_ids"]
     start = whole.index(word[0])
-    return [*whole[:start], *ids, *whole[start + len(word) :]]
+    end = start + len(word)
+    return [*whole[:start], *ids, *whole[end:]]
 
 
 class _Wordpieces:
@@ -80,7 +80,8 @@ class _Wordpieces:
 
     def __get__(self, tokenizer: Any, cls: type) -> Any:
         def tokenize(word: str) -> list[str]:
-            return [piece.value for piece in tokenizer.backend_tokenizer.model.tokenize(word)]
+            pieces = tokenizer.backend_tokenizer.model.tokenize(word)
+            return [piece.value for piece in pieces]
 
         return SimpleNamespace(tokenize=tokenize)
 
@@ -106,26 +107,32 @@ def accept_current_decoder_caches(bart: Module) -> None:
     validations and predictions. Cause: the cache of the decoder was a tuple of a layer's four
     tensors; in transformers 5 it is an `EncoderDecoderCache`, which yields six values per layer.
     """
-    to_dict, to_cache = bart.Bart._decoder_cache_to_dict, bart.Bart._dict_to_decoder_cache
+    to_dict = bart.Bart._decoder_cache_to_dict
+    to_cache = bart.Bart._dict_to_decoder_cache
 
     def decoder_cache_to_dict(decoder_cache: Any) -> dict[str, Any]:
-        # The third value of both halves is the size of a sliding window.
-        return to_dict(
-            [[*layer[:2], *layer[-3:-1]] if len(layer) == 6 else layer for layer in decoder_cache]
-        )
+        layers = [_tensors_of_layer(layer) for layer in decoder_cache]
+        return to_dict(layers)
 
     def dict_to_decoder_cache(self: Any, cache_dict: dict[str, Any]) -> Any:
         import transformers
 
         cache = to_cache(self, cache_dict)
-        return (
-            cache
-            if transformers.__version__.startswith("4.")
-            else transformers.EncoderDecoderCache(cache)
-        )
+        if transformers.__version__.startswith("4."):
+            return cache
+        return transformers.EncoderDecoderCache(cache)
 
     replace(bart.Bart, "_decoder_cache_to_dict", staticmethod(decoder_cache_to_dict))
     replace(bart.Bart, "_dict_to_decoder_cache", dict_to_decoder_cache)
+
+
+def _tensors_of_layer(layer: Sequence[Any]) -> Sequence[Any]:
+    """The four tensors of a layer in a decoder's cache."""
+    if len(layer) != 6:
+        return layer
+    # The third value of both halves is the size of a sliding window.
+    keys, values, _, cross_keys, cross_values, _ = layer
+    return keys, values, cross_keys, cross_values
 
 
 @around_import("allennlp.training.optimizers")
@@ -150,19 +157,27 @@ def restore_transformers_adamw(module: str) -> Iterator[None]:
                     if parameter.grad is not None:
                         _adamw_step(parameter, self.state[parameter], group)
 
-    with mock.patch.object(
-        transformers, "AdamW", getattr(transformers, "AdamW", AdamW), create=True
-    ):
+    current = getattr(transformers, "AdamW", AdamW)
+    with mock.patch.object(transformers, "AdamW", current, create=True):
         yield
 
 
 def _adamw_step(weight: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-    rate, (beta1, beta2) = group["lr"], group["betas"]
-    state["step"] = step = state.get("step", 0) + 1
-    mean = state.setdefault("exp_avg", weight.new_zeros(weight.shape)).lerp_(weight.grad, 1 - beta1)
-    square = state.setdefault("exp_avg_sq", weight.new_zeros(weight.shape)).mul_(beta2)
-    square.addcmul_(weight.grad, weight.grad, value=1 - beta2)
-    correction = math.sqrt(1 - beta2**step) / (1 - beta1**step) if group["correct_bias"] else 1
+    rate = group["lr"]
+    beta1, beta2 = group["betas"]
+    if "step" not in state:
+        state["step"] = 0
+        state["exp_avg"] = weight.new_zeros(weight.shape)
+        state["exp_avg_sq"] = weight.new_zeros(weight.shape)
+    state["step"] += 1
+    mean = state["exp_avg"]
+    mean.lerp_(weight.grad, 1 - beta1)
+    square = state["exp_avg_sq"]
+    square.mul_(beta2).addcmul_(weight.grad, weight.grad, value=1 - beta2)
+    correction = 1.0
+    if group["correct_bias"]:
+        step = state["step"]
+        correction = math.sqrt(1 - beta2**step) / (1 - beta1**step)
     weight.addcdiv_(mean, square.sqrt().add_(group["eps"]), value=-rate * correction)
     weight.mul_(1 - rate * group["weight_decay"])
 
@@ -178,28 +193,34 @@ def push_with_current_hub(module: str) -> Iterator[None]:
 
     class Api(hub.HfApi):
         def create_repo(self, name: str, organization: str | None = None, **kwargs: Any) -> Any:  # type: ignore[override]
-            return super().create_repo(f"{organization}/{name}" if organization else name, **kwargs)
+            repo_id = f"{organization}/{name}" if organization else name
+            return super().create_repo(repo_id, **kwargs)
 
-    def repository(local_dir: Path, clone_from: Any, use_auth_token: str | bool) -> SimpleNamespace:
-        local_dir.mkdir(parents=True, exist_ok=True)
-        at_hub: Any = {"repo_id": clone_from.repo_id, "token": use_auth_token}
-        return SimpleNamespace(
-            # AllenNLP keeps the text of an existing card.
-            git_pull=lambda rebase: hub.snapshot_download(
-                local_dir=local_dir, allow_patterns="README.md", **at_hub
-            ),
-            lfs_track=lambda patterns: None,
-            push_to_hub=partial(hub.upload_folder, folder_path=local_dir, **at_hub),
-        )
+    class Repository:
+        def __init__(self, local_dir: Path, clone_from: Any, use_auth_token: str | bool) -> None:
+            local_dir.mkdir(parents=True, exist_ok=True)
+            self._folder = local_dir
+            self._at_hub: Any = {"repo_id": clone_from.repo_id, "token": use_auth_token}
 
+        def git_pull(self, rebase: bool) -> None:
+            """AllenNLP keeps the text of an existing card."""
+            hub.snapshot_download(
+                local_dir=self._folder, allow_patterns="README.md", **self._at_hub
+            )
+
+        def lfs_track(self, patterns: Any) -> None:
+            pass
+
+        def push_to_hub(self, **options: Any) -> Any:
+            return hub.upload_folder(folder_path=self._folder, **self._at_hub, **options)
+
+    if hasattr(hub, "Repository"):
+        yield
+        return
     names: Any = {
         "HfApi": Api,
         "HfFolder": SimpleNamespace(get_token=hub.get_token),
-        "Repository": repository,
+        "Repository": Repository,
     }
-    with (
-        nullcontext()
-        if hasattr(hub, "Repository")
-        else mock.patch.multiple(hub, create=True, **names)
-    ):
+    with mock.patch.multiple(hub, create=True, **names):
         yield

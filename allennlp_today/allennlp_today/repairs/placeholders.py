@@ -11,8 +11,8 @@ from typing import Any
 
 from allennlp_today.import_hooks import around_import, temporary_modules
 
-# The modules that AllenNLP and cached-path import.
-_PACKAGES = {
+# Package -> the modules that AllenNLP or cached-path imports.
+_MODULES = {
     "torchvision": ["torchvision", "torchvision.ops", "torchvision.ops.boxes"],
     "fairscale": [
         "fairscale",
@@ -20,11 +20,12 @@ _PACKAGES = {
         "fairscale.nn.wrap",
         "fairscale.nn.misc",
         "fairscale.nn.checkpoint",
+        "fairscale.optim",
+        "fairscale.optim.grad_scaler",
     ],
     "boto3": ["cached_path.schemes.s3", "cached_path.schemes.r2"],
     "google-cloud-storage": ["cached_path.schemes.gs"],
 }
-_PACKAGES["fairscale"] += ["fairscale.optim", "fairscale.optim.grad_scaler"]
 
 
 @around_import(
@@ -42,25 +43,34 @@ def replace_missing_packages(importing: str) -> Iterator[None]:
     `'google.cloud'`. Cause: AllenNLP and cached-path import them unconditionally, and twenty
     packages with them. Whatever uses one of them raises an error that names the package.
     """
-    clients = importing.startswith("cached_path")
-    for package in ("boto3", "google-cloud-storage") if clients else ("torchvision", "fairscale"):
+    packages = ["torchvision", "fairscale"]
+    if importing.startswith("cached_path"):
+        packages = ["boto3", "google-cloud-storage"]
+    for package in packages:
         try:
-            for name in _PACKAGES[package]:
+            for name in _MODULES[package]:
                 importlib.import_module(name)
         # A torchvision of the wrong version raises RuntimeError, a broken library OSError.
         except Exception as error:
-            for name in [
-                name for name in sys.modules if name == package or name.startswith(f"{package}.")
-            ]:
-                del sys.modules[name]
-            for name in _PACKAGES[package]:
-                module = sys.modules[name] = _Placeholder(
-                    name, f"the package {package} cannot be imported ({error})"
-                )
-                parent, _, child = name.rpartition(".")
-                if parent:
-                    setattr(sys.modules[parent], child, module)
+            _forget(package)
+            _add_placeholders(package, f"the package {package} cannot be imported ({error})")
     yield
+
+
+def _forget(package: str) -> None:
+    """Removes the modules of a package that have been imported."""
+    for name in list(sys.modules):
+        if name == package or name.startswith(f"{package}."):
+            del sys.modules[name]
+
+
+def _add_placeholders(package: str, reason: str) -> None:
+    for name in _MODULES[package]:
+        placeholder = _Placeholder(name, reason)
+        sys.modules[name] = placeholder
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, placeholder)
 
 
 @around_import("rouge")
@@ -70,14 +80,19 @@ def replace_pkg_resources(module: str) -> Iterator[None]:
     `No module named 'pkg_resources'`. Cause: setuptools has removed the module, with which py-rouge
     finds its word list.
     """
-    replacement: Any = ModuleType("pkg_resources")
-    replacement.resource_filename = lambda name, file: str(
-        Path(sys.modules[name].__file__ or "").with_name(file)
-    )
-    with temporary_modules(
-        {} if importlib.util.find_spec("pkg_resources") else {"pkg_resources": replacement}
-    ):
+    if importlib.util.find_spec("pkg_resources"):
         yield
+        return
+    replacement: Any = ModuleType("pkg_resources")
+    replacement.resource_filename = _resource_filename
+    with temporary_modules({"pkg_resources": replacement}):
+        yield
+
+
+def _resource_filename(module: str, file: str) -> str:
+    """The path of a file next to a module."""
+    module_file = Path(sys.modules[module].__file__ or "")
+    return str(module_file.with_name(file))
 
 
 class _Placeholder(ModuleType):

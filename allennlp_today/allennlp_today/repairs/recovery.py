@@ -32,19 +32,19 @@ def number_words_as_before(train: Module) -> None:
     def from_partial_objects(cls: Any, *args: Any, **kwargs: Any) -> Any:
         from allennlp.common import Lazy
 
-        given = inspect.signature(original).bind(cls, *args, **kwargs)
-        given.apply_defaults()
-        folder = Path(given.arguments["serialization_dir"], "vocabulary")
+        call = inspect.signature(original).bind(cls, *args, **kwargs)
+        call.apply_defaults()
+        folder = Path(call.arguments["serialization_dir"], "vocabulary")
         if _belongs_to_checkpoints(folder):
-            counted = given.arguments["vocabulary"]
+            counted = call.arguments["vocabulary"]
 
             def construct(**extras: Any) -> Any:
                 vocabulary = counted.construct(**extras)
                 _number_as_in(folder, vocabulary)
                 return vocabulary
 
-            given.arguments["vocabulary"] = Lazy(construct)
-        return original(*given.args, **given.kwargs)
+            call.arguments["vocabulary"] = Lazy(construct)
+        return original(*call.args, **call.kwargs)
 
     replace(train.TrainModel, "from_partial_objects", classmethod(from_partial_objects))
 
@@ -73,32 +73,46 @@ def _belongs_to_checkpoints(folder: Path) -> bool:
 
 def _words_of(vocabulary: Any) -> _Words:
     """The words of each namespace in the order of their numbers, in the form that files have."""
-    words = {}
+    words_by_namespace = {}
     for namespace in vocabulary.get_namespaces():
         by_number = vocabulary.get_index_to_token_vocabulary(namespace)
-        tokens = (by_number[number] for number in sorted(by_number))
-        words[namespace] = [token.replace("\n", "@@NEWLINE@@") for token in tokens]
-    return words
+        tokens = [by_number[number] for number in sorted(by_number)]
+        words_by_namespace[namespace] = [_as_line(token) for token in tokens]
+    return words_by_namespace
+
+
+def _as_line(token: str) -> str:
+    return token.replace("\n", "@@NEWLINE@@")
+
+
+def _as_token(line: str) -> str:
+    return line.replace("@@NEWLINE@@", "\n")
 
 
 def _words_in(folder: Path, vocabulary: Any) -> _Words:
     from allennlp.data import Vocabulary
 
-    special = vocabulary._padding_token, vocabulary._oov_token
-    return _words_of(Vocabulary.from_files(folder, *special))
+    vocabulary_of_folder = Vocabulary.from_files(
+        folder,
+        padding_token=vocabulary._padding_token,
+        oov_token=vocabulary._oov_token,
+    )
+    return _words_of(vocabulary_of_folder)
 
 
 def _number_as_in(folder: Path, vocabulary: Any) -> None:
     """Puts the words of a vocabulary into the order that they have in a folder."""
-    expected, counted = _words_in(folder, vocabulary), _words_of(vocabulary)
-    if any(set(words) - set(expected.get(namespace, ())) for namespace, words in counted.items()):
-        _check_words(expected, counted, folder)
+    expected = _words_in(folder, vocabulary)
+    counted = _words_of(vocabulary)
     for namespace, words in counted.items():
-        present = set(words)
-        ordered = [word for word in expected[namespace] if word in present]
+        if not set(words) <= set(expected.get(namespace, ())):
+            _check_words(expected, counted, folder)
+    for namespace, words in counted.items():
+        counted_words = set(words)
+        ordered = [word for word in expected[namespace] if word in counted_words]
         # Otherwise unchanged: the numbers of a transformer's pieces may have gaps.
         if ordered != words:
-            tokens = [word.replace("@@NEWLINE@@", "\n") for word in ordered]
+            tokens = [_as_token(word) for word in ordered]
             numbers = range(len(tokens))
             vocabulary._index_to_token[namespace] = dict(zip(numbers, tokens, strict=True))
             vocabulary._token_to_index[namespace] = dict(zip(tokens, numbers, strict=True))
@@ -109,18 +123,19 @@ def _check_words(expected: _Words, counted: _Words, folder: Path) -> None:
     from allennlp.common.checks import ConfigurationError
 
     for namespace in sorted(expected.keys() | counted.keys()):
-        before, now = expected.get(namespace, []), counted.get(namespace, [])
-        if before == now:
+        words_of_run = expected.get(namespace, [])
+        words_now = counted.get(namespace, [])
+        if words_of_run == words_now:
             continue
-        new, missing = sorted(set(now) - set(before)), sorted(set(before) - set(now))
-        differences = [
-            f"{len(words)} {name}, such as {words[0]!r:.60}"
-            for name, words in (("new", new), ("missing", missing))
-            if words
-        ]
-        found = " and ".join(differences) or "a different order"
+        differences = []
+        if new := sorted(set(words_now) - set(words_of_run)):
+            differences.append(f"{len(new)} new, such as {new[0]!r:.60}")
+        if missing := sorted(set(words_of_run) - set(words_now)):
+            differences.append(f"{len(missing)} missing, such as {missing[0]!r:.60}")
+        difference = " and ".join(differences) or "a different order"
         raise ConfigurationError(
-            f"expected the data that this run was trained on, got different {namespace}: {found}; "
+            "expected the data that this run was trained on, got different "
+            f"{namespace}: {difference}; "
             f"use the same files, or train in a new folder: {folder.parent}"
         )
 
@@ -167,8 +182,8 @@ def check_whole(path: Path) -> None:
 
     try:
         if not zipfile.is_zipfile(path):
-            found = "a damaged file" if path.exists() else "no file"
-            raise ConfigurationError(f"expected a file of a checkpoint, got {found}: {path}")
+            what = "a damaged file" if path.exists() else "no file"
+            raise ConfigurationError(f"expected a file of a checkpoint, got {what}: {path}")
         compare_checksums(path)
     except (ValueError, zipfile.BadZipFile) as error:
         raise ConfigurationError(str(error)) from None
@@ -186,17 +201,18 @@ def apply_changed_settings(gradient_descent_trainer: Module) -> None:
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
     def restore(original: Any, self: Any) -> None:
         scheduler = self._learning_rate_scheduler
-        rates, total_steps = _rates(self), getattr(scheduler, "total_steps", None)
+        total_steps = getattr(scheduler, "total_steps", None)
+        rates_of_config = _rates(self)
         original(self)
         if total_steps is not None:
             scheduler.total_steps = total_steps
-        for config, checkpoint in zip(rates, _rates(self), strict=True):
-            if config != checkpoint:
+        for config_rate, checkpoint_rate in zip(rates_of_config, _rates(self), strict=True):
+            if config_rate != checkpoint_rate:
                 logger.warning(
                     "the learning rate %g of the config is ignored: --recover continues with that "
                     "of the checkpoint, %g",
-                    config,
-                    checkpoint,
+                    config_rate,
+                    checkpoint_rate,
                 )
                 return
 

@@ -6,13 +6,9 @@ import tarfile
 from collections.abc import Callable
 from typing import Any
 
+from allennlp_today.current_folder import search_current_folder
 from allennlp_today.import_hooks import Module, after_import, replaces
-from allennlp_today.plugins import (
-    import_installed_plugins,
-    import_package,
-    import_plugin,
-    search_current_folder,
-)
+from allennlp_today.plugins import import_installed_plugins, import_package, import_plugin
 
 
 @after_import("allennlp.common.plugins")
@@ -41,8 +37,8 @@ def find_classes_in_the_current_folder(registrable: Module) -> None:
     """
     Symptom: a config that names a class of the current folder, such as `my_project.MyModel`, cannot
     be trained.
-    Cause: `import_plugins` no longer adds this folder to the path. Now a class in it adds it, at
-    the end.
+    Cause: `import_plugins` no longer adds this folder to the path. Now a module of it is found, but
+    only the one that the config names, and what it imports.
     """
 
     @replaces(registrable.Registrable, "resolve_class_name")
@@ -63,8 +59,12 @@ def settle_commands(module: Module) -> None:
     imports AllenNLP keeps its own.
     """
 
-    # Each worker of a distributed training calls the second.
-    @replaces(module, "main" if module.__name__ == "allennlp.commands" else "_train_worker")
+    function_name = "main"
+    if module.__name__ == "allennlp.commands.train":
+        # Each worker of a distributed training calls it.
+        function_name = "_train_worker"
+
+    @replaces(module, function_name)
     def run(original: Callable[..., object], *args: object, **kwargs: object) -> object:
         import torch
 

@@ -231,7 +231,8 @@ def name_missing_spacy_models(util: Module) -> None:
         except (Exception, SystemExit) as error:
             raise OSError(
                 f"the spaCy model {name} is not installed, and cannot be downloaded now: "
-                f"python -m spacy download {name} (from a file: pip install {name}-VERSION-py3-none-any.whl)"
+                f"python -m spacy download {name} "
+                f"(from a file: pip install {name}-VERSION-py3-none-any.whl)"
             ) from error
 
 
@@ -268,9 +269,8 @@ def find_trainer_in_its_old_module(trainer: Module) -> None:
 
     def __getattr__(name: str) -> Any:
         if name == "GradientDescentTrainer":
-            return importlib.import_module(
-                "allennlp.training.gradient_descent_trainer"
-            ).GradientDescentTrainer
+            new_module = importlib.import_module("allennlp.training.gradient_descent_trainer")
+            return new_module.GradientDescentTrainer
         raise AttributeError(f"module {trainer.__name__!r} has no attribute {name!r}")
 
     replace(trainer, "__getattr__", __getattr__)
@@ -287,14 +287,14 @@ def accept_lazy_readers(dataset_reader: Module) -> None:
 
     @replaces(dataset_reader.DatasetReader, "__init__")
     def initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
-        # What is first now is a number or None.
-        is_old = isinstance(next(iter(args), None), bool)
-        current = {
-            name: value for name, value in kwargs.items() if name not in ("lazy", "cache_directory")
-        }
-        if "manual_multi_process_sharding" in current:
-            current["manual_multiprocess_sharding"] = current.pop("manual_multi_process_sharding")
-        original(self, *args[2 if is_old else 0 :], **current)
+        # By position, the first one is a number or None now.
+        if args and isinstance(args[0], bool):
+            args = args[2:]
+        kwargs.pop("lazy", None)
+        kwargs.pop("cache_directory", None)
+        if "manual_multi_process_sharding" in kwargs:
+            kwargs["manual_multiprocess_sharding"] = kwargs.pop("manual_multi_process_sharding")
+        original(self, *args, **kwargs)
 
 
 @after_import("allennlp.common.util")
@@ -309,11 +309,9 @@ def number_gpus(util: Module) -> None:
     def int_to_device(original: Any, device: Any) -> Any:
         import torch
 
-        return (
-            torch.device("cuda", device)
-            if isinstance(device, int) and device >= 0
-            else original(device)
-        )
+        if isinstance(device, int) and device >= 0:
+            return torch.device("cuda", device)
+        return original(device)
 
 
 @after_import("allennlp_models.structured_prediction.dataset_readers.penn_tree_bank")
@@ -352,13 +350,12 @@ def pickle_character_encoders(module: Module) -> None:
     """
     import torch
 
-    name = (
-        "TokenCharactersEncoder"
-        if hasattr(module, "TokenCharactersEncoder")
-        else "CnnHighwayEncoder"
-    )
+    if hasattr(module, "TokenCharactersEncoder"):
+        encoder = module.TokenCharactersEncoder
+    else:
+        encoder = module.CnnHighwayEncoder
 
-    @replaces(getattr(module, name), "__init__")
+    @replaces(encoder, "__init__")
     def initialize(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         for attribute, value in list(vars(self).items()):

@@ -36,23 +36,36 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
     def restore(original: Any, self: Any) -> None:
         original(self)
-        if (average := self._moving_average) is not None:
-            # The checkpoint has replaced the parameters of the model by copies.
-            named = self.model.named_parameters()
-            average._parameters = [
-                (name, value) for name, value in named if name in average._shadows
-            ]
-        tracker, epochs = self._metric_tracker, self._start_after_epochs_completed
-        # Without validation data, `best_epoch` is None and the best weights are the last ones.
-        is_best = tracker.is_best_so_far() and tracker.best_epoch in (None, epochs - 1)
-        if epochs and not self._start_after_batches_in_epoch_completed and is_best:
+        if self._moving_average is not None:
+            _average_parameters_of(self.model, self._moving_average)
+        if _ended_with_the_best_epoch(self):
             self._best_model_filename = str(Path(self._serialization_dir, "best.th"))
             if self._primary:
                 _save_best_weights(self)
 
 
+def _average_parameters_of(model: Any, average: Any) -> None:
+    """Lets a moving average follow a model, whose parameters a checkpoint has replaced."""
+    average._parameters = [
+        (name, parameter)
+        for name, parameter in model.named_parameters()
+        if name in average._shadows
+    ]
+
+
+def _ended_with_the_best_epoch(trainer: Any) -> bool:
+    """Whether the checkpoint is from the end of an epoch, and no earlier one was better."""
+    epochs = trainer._start_after_epochs_completed
+    if epochs == 0 or trainer._start_after_batches_in_epoch_completed:
+        return False
+    tracker = trainer._metric_tracker
+    # Without validation data, `best_epoch` is None and the best weights are the last ones.
+    return tracker.is_best_so_far() and tracker.best_epoch in (None, epochs - 1)
+
+
 def _save_best_weights(trainer: Any) -> None:
-    if (average := trainer._moving_average) is not None:
+    average = trainer._moving_average
+    if average is not None:
         average.assign_average_value()
     trainer._save_model_state(trainer._best_model_filename)
     if average is not None:
@@ -95,15 +108,19 @@ def lock_runs(train: Module) -> None:
 def _refuse_existing(folder: Path) -> None:
     from allennlp.common.checks import ConfigurationError
 
-    has_checkpoint = any(folder.glob("model_state_*.th"))
-    found = (
-        "a checkpoint: --recover continues from it"
-        if has_checkpoint
-        else "files but no checkpoint to recover"
-    )
+    if _checkpoints_in(folder):
+        content = "a checkpoint: --recover continues from it"
+    else:
+        content = "files but no checkpoint to recover"
     raise ConfigurationError(
-        f"expected an empty folder, got {found}; --force removes the folder and starts again: {folder}"
+        f"expected an empty folder, got {content}; "
+        f"--force removes the folder and starts again: {folder}"
     )
+
+
+def _checkpoints_in(folder: Path) -> list[str]:
+    """The names of the weights of epochs."""
+    return sorted(file.name for file in folder.glob("model_state_*.th"))
 
 
 @after_import("allennlp.nn.util")
@@ -118,14 +135,12 @@ def read_epochs(util: Module) -> None:
     def read_state_dict(original: Any, path: str | PathLike[str], *args: Any, **kwargs: Any) -> Any:
         file = Path(path)
         if not file.exists() and file.parent.is_dir():
-            epochs = sorted(each.name for each in file.parent.glob("model_state_*.th"))
-            hint = (
-                f"or use --weights-file with one of {', '.join(epochs)}"
-                if epochs
-                else "no epoch has ended"
-            )
+            hint = "no epoch has ended"
+            if epochs := _checkpoints_in(file.parent):
+                hint = f"or use --weights-file with one of {', '.join(epochs)}"
             raise FileNotFoundError(
-                f"expected the weights of a finished training: {file} (continue with --recover; {hint})"
+                f"expected the weights of a finished training: {file} "
+                f"(continue with --recover; {hint})"
             )
         state = original(path, *args, **kwargs)
         if file.name in ("best.th", "weights.th"):
@@ -174,7 +189,8 @@ def write_archives_whole(archival: Module) -> None:
         include_in_archive: Any = None,
     ) -> str:
         path = Path(serialization_dir if archive_path is None else archive_path)
-        path = path / "model.tar.gz" if path.is_dir() else path
+        if path.is_dir():
+            path /= "model.tar.gz"
         with atomic_file(path) as temporary, TemporaryDirectory() as folder:
             if weights != "best.th" and _shared_weights(Path(serialization_dir)):
                 import torch
@@ -197,13 +213,10 @@ def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_maybe_restore_checkpoint")
     def restore(original: Any, self: Any) -> None:
         original(self)
+        epochs = self._start_after_epochs_completed
         is_end_of_epoch = self._start_after_batches_in_epoch_completed == 0
-        if (
-            self._start_after_epochs_completed
-            and is_end_of_epoch
-            and self._metric_tracker.should_stop_early()
-        ):
-            self._num_epochs = self._start_after_epochs_completed
+        if epochs and is_end_of_epoch and self._metric_tracker.should_stop_early():
+            self._num_epochs = epochs
 
 
 @after_import("allennlp.data.data_loaders.multiprocess_data_loader")

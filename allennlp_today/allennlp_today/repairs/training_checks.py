@@ -32,12 +32,13 @@ def warn_of_options_without_effect(gradient_descent_trainer: Module) -> None:
 
     @wraps(original)
     def from_partial_objects(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        given = inspect.signature(original).bind(cls, *args, **kwargs).arguments
+        signature = inspect.signature(original)
+        given = signature.bind(cls, *args, **kwargs).arguments
         options = inspect.signature(cls.__init__).parameters.keys() | given.keys()
+        options |= {"run_sanity_checks"}
         for name in given.get("kwargs", {}):
-            if name not in options and name != "run_sanity_checks":
-                near = difflib.get_close_matches(name, inspect.signature(original).parameters, 1)
-                hint = f": did you mean {near[0]}?" if near else ""
+            if name not in options:
+                hint = _hint_for(name, signature.parameters)
                 logger.warning("the trainer has no option %s, which is ignored%s", name, hint)
         _warn_of_regexes(given["model"], given.get("no_grad") or ())
         return original(cls, *args, **kwargs)
@@ -45,11 +46,19 @@ def warn_of_options_without_effect(gradient_descent_trainer: Module) -> None:
     trainer.from_partial_objects = classmethod(from_partial_objects)
 
 
+def _hint_for(name: str, options: Iterable[str]) -> str:
+    for nearest in difflib.get_close_matches(name, options, n=1):
+        return f": did you mean {nearest}?"
+    return ""
+
+
 def _warn_of_regexes(model: Any, frozen: Iterable[str]) -> None:
     names = [name for name, _ in model.named_parameters()]
+    penalized: list[str] = []
     regularizer = getattr(model, "_regularizer", None)
-    penalized = [] if regularizer is None else [regex for regex, _ in regularizer._regularizers]
-    for option, regexes in (("no_grad", frozen), ("regularizer", penalized)):
+    if regularizer is not None:
+        penalized = [regex for regex, _ in regularizer._regularizers]
+    for option, regexes in {"no_grad": frozen, "regularizer": penalized}.items():
         for regex in regexes:
             if not any(re.search(regex, name) for name in names):
                 logger.warning("%s: %s matches no weight of the model", option, regex)
@@ -112,12 +121,16 @@ def _check_metrics(trainer: Any) -> None:
     unknown = sorted(tracked - known)
     if unknown:
         names = [name for name in sorted(known) if not name.startswith("_")]
-        listed = ", ".join(names[:_MAX_NAMES]) + ", ..." * (len(names) > _MAX_NAMES)
-        raise ConfigurationError(f"expected a validation_metric of {listed}, got {unknown[0]!r}")
+        if len(names) > _MAX_NAMES:
+            names = [*names[:_MAX_NAMES], "..."]
+        expected = ", ".join(names)
+        raise ConfigurationError(f"expected a validation_metric of {expected}, got {unknown[0]!r}")
 
 
 def _names_without_data(model: Any) -> set[str]:
-    losses = {"loss"} if model.get_regularization_penalty() is None else {"loss", "reg_loss"}
+    losses = {"loss"}
+    if model.get_regularization_penalty() is not None:
+        losses.add("reg_loss")
     model.eval()
     try:
         return losses | set(model.get_metrics())
@@ -148,10 +161,11 @@ def _same_random_numbers() -> Iterator[None]:
     import numpy
     import torch
 
-    python, arrays = random.getstate(), numpy.random.get_state()
+    python_state = random.getstate()
+    numpy_state = numpy.random.get_state()
     try:
         with torch.random.fork_rng():
             yield
     finally:
-        random.setstate(python)
-        numpy.random.set_state(arrays)
+        random.setstate(python_state)
+        numpy.random.set_state(numpy_state)

@@ -1,7 +1,8 @@
 """
 What a file of somebody else may do, which is what is listed: `load_archive` reads archives as data.
 
-- `loader` opens an archive; `unpacking` and `weights` read the files in it.
+- `loader` opens an archive; `unpacking` and `weights` read the files in it, and `repositories`
+  the configs of transformers that it names.
 - `walk` compares a config with the lists: `harmless.toml`, and `HARMLESS` of plugins.
 - `options` has what a command, or a call in Python, needs to trust an archive.
 

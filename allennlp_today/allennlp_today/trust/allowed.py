@@ -5,6 +5,7 @@ plugins and other packages their dictionary `HARMLESS`, with the same tables.
 
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,7 +27,8 @@ _READ = ("allennlp", "allennlp_models", "torch", "transformers")
 @cache
 def listed() -> Table:
     """The tables of `harmless.toml`."""
-    return tomllib.loads(Path(__file__).with_name("harmless.toml").read_text("utf-8"))
+    file = Path(__file__).with_name("harmless.toml")
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def harmless_tables() -> dict[str, list[Table]]:
@@ -34,18 +36,24 @@ def harmless_tables() -> dict[str, list[Table]]:
     The tables that plugins, and packages and modules with registered classes, declare, and then
     AllenNLP's. The key is the name of the package, of whose classes nothing else is harmless.
     """
+    tables: dict[str, list[Table]] = defaultdict(list)
+    for module in sorted(_modules_with_classes() & sys.modules.keys()):
+        table = getattr(sys.modules[module], "HARMLESS", None)
+        if table:
+            tables[module.partition(".")[0]].append(table)
+    for package in _READ:
+        tables[package].append(listed())
+    return dict(tables)
+
+
+def _modules_with_classes() -> set[str]:
+    """The names of plugins, and of modules and packages with registered classes."""
     modules = {entry.load().__name__ for entry in entry_points("allennlp.plugins")}
-    for names in Registrable._registry.values():
-        for cls, _ in names.values():
+    for classes in Registrable._registry.values():
+        for cls, _ in classes.values():
             modules.add(cls.__module__)
             modules.add(cls.__module__.partition(".")[0])
-    tables: dict[str, list[Table]] = {}
-    for module in sorted(modules & sys.modules.keys()):
-        if table := getattr(sys.modules[module], "HARMLESS", None):
-            tables.setdefault(module.partition(".")[0], []).append(table)
-    for package in _READ:
-        tables.setdefault(package, []).append(listed())
-    return tables
+    return modules
 
 
 def machine_arguments(tables: Tables) -> set[str]:
@@ -62,8 +70,11 @@ def without_machine(value: Any, names: set[str]) -> Any:
     A copy of a part of a config without the arguments that describe the machine it was trained on.
     """
     if isinstance(value, Mapping):
-        kept = {key: item for key, item in value.items() if key not in names}
-        return {key: without_machine(item, names) for key, item in kept.items()}
+        kept = {}
+        for key, item in value.items():
+            if key not in names:
+                kept[key] = without_machine(item, names)
+        return kept
     if isinstance(value, list):
         return [without_machine(item, names) for item in value]
     return value

@@ -27,6 +27,7 @@ from allennlp_today import import_hooks
 from allennlp_today.files import reason_of, warn_of_a_training
 from allennlp_today.import_hooks import Module, guard, replaces
 from allennlp_today.plugins import import_plugins_of_the_user
+from allennlp_today.trust.repositories import expect_language_model, expect_tokenizer
 from allennlp_today.trust.unpacking import (
     ForwardMember,
     expect_regular_file,
@@ -47,7 +48,8 @@ _LOCK = threading.RLock()
 _HINT = "if you trust it, use --trust, or trusted=True in Python"
 _NO_CODE = {"trust_remote_code": False}
 _MAX_CONFIG = 16 * 2**20
-_CONFIG, _META = "config.json", "meta.json"
+_CONFIG = "config.json"
+_META = "meta.json"
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,10 @@ def load_archive(
 
     from allennlp_today.config_error import FileContentError
 
-    name, outer = fspath(archive_file), _LOADING.get()
-    trusted = trusted or _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted)
+    name = fspath(archive_file)
+    outer = _LOADING.get()
+    if _TRUSTED.get() in (name, True) or (outer is not None and outer.trusted):
+        trusted = True
     context = copy_context()
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
@@ -102,7 +106,9 @@ def load_archive(
             try:
                 return context.run(_load, name, Path(folder).resolve(), options)
             except ConfigurationError as error:
-                message = str(error) if name in str(error) else f"{error}: {name}"
+                message = str(error)
+                if name not in message:
+                    message = f"{message}: {name}"
                 if not Path(name).is_dir():
                     message = message.replace(f"{Path(folder).resolve()}{os.sep}", "")
                 raise FileContentError(message) from error
@@ -239,7 +245,8 @@ def loading() -> _Loading | None:
 
 def is_untrusted() -> bool:
     """Whether this context is loading an archive that is not trusted."""
-    return (archive := _LOADING.get()) is not None and not archive.trusted
+    archive = _LOADING.get()
+    return archive is not None and not archive.trusted
 
 
 def refuse_outside(path: str | PathLike[str]) -> str:
@@ -249,7 +256,9 @@ def refuse_outside(path: str | PathLike[str]) -> str:
     from allennlp_today.trust.walk import is_inside
 
     archive = _LOADING.get()
-    if archive is not None and not archive.trusted and not is_inside(path, archive.folder):
+    if archive is None or archive.trusted:
+        return fspath(path)
+    if not is_inside(path, archive.folder):
         message = f"expected a file in the archive, got {path}: {archive.archive} ({_HINT})"
         raise ConfigurationError(message)
     return fspath(path)
@@ -434,20 +443,23 @@ def install_nothing(util: Module) -> None:
 def run_no_code_of_transformers(cached_transformers: Module) -> None:
     """
     Symptom: a transformer with code in its repository asks in the terminal whether to run it, and
-    one that names kernels, or any class of transformers as its tokenizer, gets them. An archive
-    with a transformer fetches its weights, and then replaces them.
+    one that names kernels, a backbone with code, or any class of transformers as its tokenizer,
+    gets them. An archive with a transformer fetches its weights, and then replaces them.
     Cause: transformers asks unless `trust_remote_code` is set, and does what the files of the
     repository say. Of an archive that is not trusted, only the config and the tokenizer are
     fetched.
     """
 
     # Not subclasses: they would import transformers, which most programs do not use.
-    original_config, original_model = cached_transformers.AutoConfig, cached_transformers.AutoModel
+    original_config = cached_transformers.AutoConfig
+    original_model = cached_transformers.AutoModel
 
     class AutoConfig:
         @staticmethod
-        def from_pretrained(*args: Any, **options: Any) -> Any:
-            return original_config.from_pretrained(*args, **_NO_CODE | options)
+        def from_pretrained(model_name: str, *args: Any, **options: Any) -> Any:
+            if is_untrusted():
+                expect_language_model(model_name)
+            return original_config.from_pretrained(model_name, *args, **_NO_CODE | options)
 
     class AutoModel:
         @staticmethod
@@ -465,7 +477,8 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
     @replaces(cached_transformers, "get_tokenizer")
     def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
         if is_untrusted():
-            _expect_a_tokenizer(model_name)
+            expect_tokenizer(model_name)
+            expect_language_model(model_name)
         return original(model_name, **_NO_CODE | kwargs)
 
     @replaces(cached_transformers, "get")
@@ -475,24 +488,6 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
         # A different cache: the weights are random until those of the archive are loaded.
         with mock.patch.object(cached_transformers, "_model_cache", {}):
             return original(*args, **kwargs | {"load_weights": False})
-
-
-def _expect_a_tokenizer(model_name: str) -> None:
-    """
-    Raises a `ConfigurationError` if a repository names a class as its tokenizer that is something
-    else.
-    """
-    from allennlp.common.checks import ConfigurationError
-    from transformers import PretrainedConfig
-    from transformers.models.auto.tokenization_auto import get_tokenizer_config
-
-    config, _ = PretrainedConfig.get_config_dict(model_name)
-    for name in (
-        config.get("tokenizer_class"),
-        get_tokenizer_config(model_name).get("tokenizer_class"),
-    ):
-        if name is not None and not re.fullmatch(r"\w*Tokenizer\w*|PythonBackend", str(name)):
-            raise ConfigurationError(f"expected a tokenizer, got {name!r:.100}: {model_name}")
 
 
 @guard("allennlp.training.util")

@@ -33,15 +33,20 @@ def trust_an_archive(module: Module) -> None:
     listed.
     Cause: it is not trusted. With `--trust` or `--include-package`, the archive of this command is.
     """
-    is_predict = hasattr(module, "Predict")
+    if hasattr(module, "Predict"):
+        command = module.Predict
+        function_name = "_predict"
+    else:
+        command = module.Evaluate
+        function_name = "evaluate_from_args"
 
-    @replaces(module.Predict if is_predict else module.Evaluate, "add_subparser")
+    @replaces(command, "add_subparser")
     def add_subparser(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         parser = original(*args, **kwargs)
         add_trust(parser)
         return parser
 
-    @replaces(module, "_predict" if is_predict else "evaluate_from_args")
+    @replaces(module, function_name)
     def run(original: Callable[..., Any], args: Namespace) -> Any:
         with trusting(args.archive_file if is_trusted(args) else False):
             return original(args)

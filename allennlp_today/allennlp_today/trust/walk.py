@@ -92,7 +92,7 @@ class _Class:
     cls: type
     constructor: Any
     table: Table
-    """With the names of its arguments."""
+    """It has the names of its arguments."""
     entry: Any
     """What the table says about it: the reason, or a dictionary."""
     has_type: bool
@@ -115,9 +115,10 @@ class _Walk:
 
     def argument(self, value: Any, annotation: Any, location: str, table: Table) -> None:
         """Checks an argument, or a part of one; `table` belongs to the class that takes it."""
-        origin, args = get_origin(annotation), get_args(annotation)
         if value is None:
             return
+        origin = get_origin(annotation)
+        args = get_args(annotation)
         if isinstance(value, Mapping) and "_pretrained" in value:
             raise _refusal("no module of a different archive", location)
         if origin is Union:
@@ -145,27 +146,34 @@ class _Walk:
 
     def class_for(self, base: type, value: Any, location: str) -> _Class:
         """The class that AllenNLP would build for an annotation, if it may be built."""
-        if registered := Registrable._registry.get(base):
-            default: Any = base.default_implementation
-            name = _typed(value, Mapping, f"a {base.__name__}", location).get("type", default)
-            if not isinstance(name, str) or name not in registered:
-                raise _refusal(f"a registered {base.__name__}, got {name!r:.100}", location)
-            cls, constructor = registered[name]
-            method = getattr(cls, constructor) if constructor else cls.__init__
-            for table in self._tables:
-                if name in table.get(base.__name__, {}):
-                    return _Class(cls, method, table, table[base.__name__][name], has_type=True)
-            if self._is_of_the_user(cls):
-                return _Class(cls, method, _OF_THE_USER, "", has_type=True)
-            raise _refusal(f"a listed {base.__name__}, got {name!r:.100}", location)
+        if Registrable._registry.get(base):
+            return self._registered_class(base, value, location)
         constructor = base.__init__  # type: ignore[misc]
-        for name, kind in [(base.__name__, "FromParams"), *_names_of(base)]:
+        for base_name, name in [("FromParams", base.__name__), *_names_of(base)]:
             for table in self._tables:
-                if name in table.get(kind, {}):
-                    return _Class(base, constructor, table, table[kind][name], has_type=False)
+                entries = table.get(base_name, {})
+                if name in entries:
+                    return _Class(base, constructor, table, entries[name], has_type=False)
         if self._is_of_the_user(base):
             return _Class(base, constructor, _OF_THE_USER, "", has_type=False)
         raise _refusal(f"a listed class, got {base.__name__}", location)
+
+    def _registered_class(self, base: Any, value: Any, location: str) -> _Class:
+        """The class that a config names by its `type`."""
+        arguments = _typed(value, Mapping, f"a {base.__name__}", location)
+        name = arguments.get("type", base.default_implementation)
+        registered = Registrable._registry[base]
+        if not isinstance(name, str) or name not in registered:
+            raise _refusal(f"a registered {base.__name__}, got {name!r:.100}", location)
+        cls, constructor_name = registered[name]
+        constructor = getattr(cls, constructor_name or "__init__")
+        for table in self._tables:
+            entries = table.get(base.__name__, {})
+            if name in entries:
+                return _Class(cls, constructor, table, entries[name], has_type=True)
+        if self._is_of_the_user(cls):
+            return _Class(cls, constructor, _OF_THE_USER, "", has_type=True)
+        raise _refusal(f"a listed {base.__name__}, got {name!r:.100}", location)
 
     def _is_of_the_user(self, cls: type) -> bool:
         """
@@ -191,8 +199,8 @@ class _Walk:
         built = self.class_for(base, arguments, location)
         parameters: dict[str, Any] = dict(infer_constructor_params(built.cls, built.constructor))
         if isinstance(built.entry, Mapping) and "passes_to" in built.entry:
-            other, name = built.entry["passes_to"]
-            passed_to = self.class_for(_base_named(other), {"type": name}, location)
+            base_name, other_name = built.entry["passes_to"]
+            passed_to = self.class_for(_base_named(base_name), {"type": other_name}, location)
             parameters |= infer_constructor_params(passed_to.cls, passed_to.constructor)
         unknown = []
         for name, argument in arguments.items():
@@ -245,10 +253,12 @@ class _Walk:
                 self._words_of_the_user(list(value), location)
         else:
             items = _typed(value, list, "a list", location)
-        if origin is tuple and args[-1] is not ...:
-            annotations = list(args)
+        if origin is not tuple:
+            annotations = [args[-1]] * len(items)
+        elif args[-1] is ...:
+            annotations = [args[0]] * len(items)
         else:
-            annotations = [args[0 if origin is tuple else -1]] * len(items)
+            annotations = list(args)
         if len(annotations) != len(items):
             expected = f"expected {len(annotations)} values"
             raise _MismatchError(f"{expected}, got {len(items)}: {location}")
@@ -284,29 +294,26 @@ class _Walk:
         libraries.
         """
         argument = location.rpartition(".")[2]
-        kind = table.get("arguments", {}).get(argument) or listed()["arguments"].get(argument)
         if argument in self._machine:
             return
-        if kind is None:
+        rule = table.get("arguments", {}).get(argument) or listed()["arguments"].get(argument)
+        if rule is None:
             raise _refusal(f"a listed argument, got {argument} = {value!r:.100}", location)
-        if kind == "data":
+        if rule == "data":
             return
-        if isinstance(kind, list):
-            passed_on = value if isinstance(value, Mapping) else {str(value): value}
-            for name, item in passed_on.items():
-                if name not in kind or isinstance(item, Mapping):
-                    raise _refusal(f"one of the listed words, got {name!r:.100}", location)
+        if isinstance(rule, list):
+            _one_of_the_words(value, rule, location)
         elif isinstance(value, list):
             for item in value:
                 self.argument(item, Any, location, table)
         elif not isinstance(value, str):
             raise _refusal(f"a string, got {value!r:.100}", location)
-        elif kind == "path" and not is_inside(value, self._folder):
+        elif rule == "path" and not is_inside(value, self._folder):
             raise _refusal(f"a file in the archive, got {value!r:.200}", location)
-        elif kind == "transformer" and (not _REPOSITORY.fullmatch(value) or Path(value).exists()):
+        elif rule == "transformer" and not _is_repository(value):
             expected = "the name of a repository, and no local path"
             raise _refusal(f"{expected}, got {value!r:.200}", location)
-        elif kind == "spacy" and not _is_installed_pipeline(value):
+        elif rule == "spacy" and not _is_installed_pipeline(value):
             raise _refusal(f"an installed pipeline of spaCy, got {value!r:.200}", location)
 
     def _words_of_the_user(self, value: Any, location: str) -> None:
@@ -331,6 +338,14 @@ class _Walk:
                 raise _refusal(f"a word or a file in the archive, got {value!r:.200}", location)
 
 
+def _one_of_the_words(value: Any, words: Sequence[str], location: str) -> None:
+    """Checks a word, or the keys of a dictionary that is passed on to a library."""
+    passed_on = value if isinstance(value, Mapping) else {str(value): value}
+    for name, item in passed_on.items():
+        if name not in words or isinstance(item, Mapping):
+            raise _refusal(f"one of the listed words, got {name!r:.100}", location)
+
+
 def _has_items(origin: Any) -> bool:
     return isinstance(origin, type) and issubclass(origin, Iterable)
 
@@ -341,6 +356,11 @@ def is_inside(path: Any, folder: Path) -> bool:
     if "://" in text or "\0" in text:
         return False
     return Path(text).resolve().is_relative_to(folder)
+
+
+def _is_repository(name: str) -> bool:
+    """Whether a name can only be that of a repository on the hub."""
+    return _REPOSITORY.fullmatch(name) is not None and not Path(name).exists()
 
 
 def _is_installed_pipeline(name: str) -> bool:
@@ -367,9 +387,9 @@ def _refusal(message: str, location: str) -> ConfigurationError:
     return ConfigurationError(f"expected {message}: {location}")
 
 
-def _typed(value: Any, kind: Any, name: str, location: str) -> Any:
-    if not isinstance(value, kind):
-        raise _MismatchError(f"expected {name}, got {value!r:.100}: {location}")
+def _typed(value: Any, expected_type: Any, expected: str, location: str) -> Any:
+    if not isinstance(value, expected_type):
+        raise _MismatchError(f"expected {expected}, got {value!r:.100}: {location}")
     return value
 
 
@@ -378,10 +398,10 @@ def _base_named(name: str) -> type:
 
 
 def _names_of(cls: type) -> list[tuple[str, str]]:
-    """The registered names of a class, each with the name of its base class."""
-    names_of_cls = []
-    for base, names in Registrable._registry.items():
-        for name, (registered, _) in names.items():
+    """The registered names of a class, each after the name of its base class."""
+    names = []
+    for base, classes in Registrable._registry.items():
+        for name, (registered, _) in classes.items():
             if registered is cls:
-                names_of_cls.append((name, base.__name__))
-    return names_of_cls
+                names.append((base.__name__, name))
+    return names

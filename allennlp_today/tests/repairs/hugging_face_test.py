@@ -48,7 +48,8 @@ class TestAcceptCurrentTokenizers:
 
     def test_words_are_split_for_srl(self, tiny_bert):
         import_plugins()
-        reader = pickle.loads(pickle.dumps(DatasetReader.by_name("srl")(bert_model_name=tiny_bert)))
+        reader = DatasetReader.by_name("srl")(bert_model_name=tiny_bert)
+        reader = pickle.loads(pickle.dumps(reader))
         words = [Token(word) for word in ("a", "dogs", "barks", "!")]
         instance = reader.text_to_instance(words, [0, 0, 1, 0], ["O", "B-ARG0", "B-V", "O"])
         wordpieces = [token.text for token in instance["tokens"]]
@@ -65,14 +66,14 @@ class TestInitializeLoadedWeightsAgain:
             num_attention_heads=2,
         )
         transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(tmp_path)
-        loaded, again = (
-            cached_transformers.get(str(tmp_path), True, reinit_modules=n) for n in (None, 1)
+        loaded = cached_transformers.get(str(tmp_path), True)
+        changed = cached_transformers.get(str(tmp_path), True, reinit_modules=1)
+        expected, weights = (
+            [layer.output.dense.weight for layer in model.encoder.layer]
+            for model in (loaded, changed)
         )
-        first, last = (
-            torch.equal(one.output.dense.weight, other.output.dense.weight)
-            for one, other in zip(loaded.encoder.layer, again.encoder.layer, strict=True)
-        )
-        assert first and not last
+        assert torch.equal(weights[0], expected[0])
+        assert not torch.equal(weights[1], expected[1])
 
 
 class TestMaskSingleWordpieces:
@@ -80,9 +81,8 @@ class TestMaskSingleWordpieces:
         collator = LanguageModelingDataCollator(tiny_bert, mlm_probability=0.5, filed_name="text")
         torch.manual_seed(0)
         ids = torch.tensor([[2, 5, 6, 7, 6, 5, 7, 3]])
-        tokens = collator.process_tokens({"text": {"tokens": {"token_ids": ids.clone()}}})["text"][
-            "tokens"
-        ]
+        tensors = {"text": {"tokens": {"token_ids": ids.clone()}}}
+        tokens = collator.process_tokens(tensors)["text"]["tokens"]
         asked = tokens["labels"] != -100
         assert 0 < asked.sum() < 6
         assert torch.equal(tokens["labels"][asked], ids[asked])
@@ -113,11 +113,10 @@ class TestAcceptCurrentDecoderCaches:
         words = torch.tensor([[3, 2, 5], [3, 2, 7]])
         with torch.no_grad():
             for step in range(3):
-                found, state = bart.take_step(words[:, step], state, step)
-            logits = bart.bart(source, attention_mask=source != 0, decoder_input_ids=words).logits[
-                :, -1
-            ]
-        torch.testing.assert_close(found, torch.log_softmax(logits, -1))
+                scores, state = bart.take_step(words[:, step], state, step)
+            output = bart.bart(source, attention_mask=source != 0, decoder_input_ids=words)
+        expected = torch.log_softmax(output.logits[:, -1], -1)
+        torch.testing.assert_close(scores, expected)
 
 
 @pytest.mark.skipif(hasattr(transformers, "AdamW"), reason="this transformers has its own AdamW")
@@ -130,7 +129,9 @@ class TestRestoreTransformersAdamw:
         params = Params({"type": "huggingface_adamw", "correct_bias": correct_bias, **options})
         weight = torch.nn.Parameter(torch.tensor([1.0, -2.0], dtype=torch.float64))
         optimizer = Optimizer.from_params(params, model_parameters=[("weight", weight)])
-        expected, mean, square = np.array([1.0, -2.0]), 0, 0
+        expected = np.array([1.0, -2.0])
+        mean = 0
+        square = 0
         for step in (1, 2, 3):
             optimizer.zero_grad()
             weight.pow(2).sum().backward()
@@ -138,7 +139,9 @@ class TestRestoreTransformersAdamw:
             gradient = 2 * expected
             mean = beta1 * mean + (1 - beta1) * gradient
             square = beta2 * square + (1 - beta2) * gradient**2
-            size = rate * math.sqrt(1 - beta2**step) / (1 - beta1**step) if correct_bias else rate
+            size = rate
+            if correct_bias:
+                size *= math.sqrt(1 - beta2**step) / (1 - beta1**step)
             expected = (expected - size * mean / (np.sqrt(square) + epsilon)) * (1 - rate * decay)
             np.testing.assert_allclose(weight.detach().numpy(), expected, rtol=1e-12)
 
@@ -151,9 +154,8 @@ class TestPushWithCurrentHub:
         uploads = []
 
         def upload(folder_path, **options):
-            uploads.append(
-                {**options, "files": sorted(path.name for path in folder_path.rglob("*"))}
-            )
+            files = sorted(path.name for path in folder_path.rglob("*"))
+            uploads.append({**options, "files": files})
 
         push_to_hf = importlib.import_module("allennlp.common.push_to_hf")
         url = huggingface_hub.RepoUrl("https://huggingface.co/us/tagger")
@@ -168,9 +170,8 @@ class TestPushWithCurrentHub:
             "commit_message": "First",
             "use_auth_token": "secret",
         }
-        assert (
-            push_to_hf.push_to_hf("tagger", tmp_path / "run", organization="us", **options) == url
-        )
+        pushed = push_to_hf.push_to_hf("tagger", tmp_path / "run", organization="us", **options)
+        assert pushed == url
         files = ["README.md", "config.json", "weights.th"]
         assert uploads == [
             {"repo_id": "us/tagger", "token": "secret", "commit_message": "First", "files": files}

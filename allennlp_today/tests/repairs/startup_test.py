@@ -1,6 +1,7 @@
 import gc
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,23 +40,53 @@ class TestFindPluginsByEntryPoints:
 
     @pytest.fixture
     def project(self, monkeypatch, tmp_path):
-        """The current folder, which only a plugin that is named adds to the path."""
+        """The current folder, of which only a plugin that is named is imported."""
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
-        (tmp_path / "conllu.py").write_text("raise AssertionError\n")
+        for name in ("conllu", "not_installed"):
+            (tmp_path / f"{name}.py").write_text("raise AssertionError\n")
         yield tmp_path
-        sys.modules.pop("my_plugin", None)
+        for name in ("my_plugin", "helpers_of_mine"):
+            sys.modules.pop(name, None)
 
     def test_a_file_of_the_folder_names_plugins(self, project):
         (project / ".allennlp_plugins").write_text("my_plugin\n")
         (project / "my_plugin.py").write_text("import conllu\n")
         plugins.import_plugins()
-        assert "my_plugin" in sys.modules and sys.path[-1] == str(project)
+        assert "my_plugin" in sys.modules
+        assert importlib.util.find_spec("not_installed") is None
+
+    def test_a_plugin_imports_its_neighbours(self, project):
+        (project / "my_plugin.py").write_text("import helpers_of_mine\n")
+        (project / "helpers_of_mine.py").touch()
+        util.import_module_and_submodules("my_plugin")
+        assert "helpers_of_mine" in sys.modules
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("not_installed")
+
+    def test_a_plugin_may_be_a_folder_without_init(self, project):
+        (project / "my_plugin").mkdir()
+        (project / "my_plugin" / "part.py").touch()
+        util.import_module_and_submodules("my_plugin")
+        assert "my_plugin.part" in sys.modules
+        del sys.modules["my_plugin.part"]
+
+    def test_a_spawned_process_finds_it_again(self, project):
+        """It has the same path."""
+        (project / "my_plugin.py").write_text("import helpers_of_mine\nf = max\n")
+        (project / "helpers_of_mine.py").touch()
+        util.import_module_and_submodules("my_plugin")
+        code = "import torch, importlib.util as u, my_plugin; print(u.find_spec('not_installed'))"
+        path = f"import sys; sys.path[:] = {sys.path}; "
+        process = subprocess.run(
+            [sys.executable, "-P", "-c", path + code], capture_output=True, text=True, cwd=project
+        )
+        assert process.stdout == "None\n", process.stderr
 
     def test_a_config_names_a_class_of_the_folder(self, project):
         (project / "my_plugin.py").write_text("import conllu\nclass Mine:\n    pass\n")
         assert Model.by_name("my_plugin.Mine").__module__ == "my_plugin"
-        assert sys.path[-1] == str(project)
+        assert importlib.util.find_spec("not_installed") is None
 
     def test_an_error_names_the_plugin(self, monkeypatch, tmp_path):
         (tmp_path / ".allennlp_plugins").write_text("old_plugin\n")

@@ -64,5 +64,9 @@ class Run:
         return json.loads((self.folder / "metrics.json").read_text())
 
     def vocabulary(self) -> dict[str, str]:
-        files = (self.folder / "vocabulary").glob("*.txt")
-        return {file.name: file.read_text() for file in files}
+        """The words of each namespace. The namespaces without padding are a set, in any order."""
+        texts = {}
+        for file in (self.folder / "vocabulary").glob("*.txt"):
+            if file.name != "non_padded_namespaces.txt":
+                texts[file.name] = file.read_text()
+        return texts

@@ -52,9 +52,8 @@ class TestAcceptNumbersInCheckpoints:
     def test_numpy_numbers_are_loaded(self, load):
         numbers = [np.float64(0.1), np.float32(-2.5), np.int64(-3), np.uint8(200), np.bool_(True)]
         loaded = load({"numbers": numbers})["numbers"]
-        assert loaded == numbers and [type(number) for number in loaded] == [
-            type(number) for number in numbers
-        ]
+        assert loaded == numbers
+        assert list(map(type, loaded)) == list(map(type, numbers))
 
     @pytest.mark.parametrize(
         "value", [np.array([1, 2]), np.datetime64("2026-01-01"), np.str_("a"), Params({})]

@@ -203,11 +203,19 @@ class TestWriteWhole:
 class TestLockInContextOfWorkers:
     @pytest.mark.parametrize("kind", ["instance", "batch"])
     def test_the_lock_is_made_by_the_context_of_the_workers(self, kind):
-        before, lock, started = Tqdm.get_lock(), multiprocessing.get_context("spawn").RLock(), []
+        before = Tqdm.get_lock()
+        lock = multiprocessing.get_context("spawn").RLock()
+        started = []
+
+        class Process:
+            def __init__(self, args, **options) -> None:
+                self.args = args
+
+            def start(self) -> None:
+                started.append(self.args)
+
         context = SimpleNamespace(
-            RLock=lambda: lock,
-            Pipe=lambda duplex: (None, None),
-            Process=lambda **given: SimpleNamespace(start=lambda: started.append(given["args"])),
+            RLock=lambda: lock, Pipe=lambda duplex: (None, None), Process=Process
         )
         loader = SimpleNamespace(num_workers=2, _instance_worker="instance", _batch_worker="batch")
         try:

@@ -17,11 +17,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from urllib3.util.retry import Retry
@@ -66,15 +66,14 @@ def main() -> int:
             log = work / "results" / f"{name}-{chunk}.jsonl"
             if not fnmatch.fnmatch(log.stem, arguments.only):
                 continue
-            rows = results_of(log) if log.exists() else []
-            if not log.exists() or (
-                arguments.again and any(kind(row, expected) == "unexpected" for row in rows)
-            ):
+            if not log.exists() or (arguments.again and has_unexpected(log, expected)):
                 run(work, name, files, log)
-    logs = {name: sorted((work / "results").glob(f"{name}-*.jsonl")) for name in SOURCES}
-    return report(
-        {name: [row for log in logs[name] for row in results_of(log)] for name in SOURCES}, expected
-    )
+    results: dict[str, list[dict[str, Any]]] = {}
+    for name in SOURCES:
+        results[name] = []
+        for log in sorted((work / "results").glob(f"{name}-*.jsonl")):
+            results[name] += results_of(log)
+    return report(results, expected)
 
 
 def prepare(folder: Path, work: Path) -> None:
@@ -84,11 +83,13 @@ def prepare(folder: Path, work: Path) -> None:
     """
     for name, source in SOURCES.items():
         if not (work / name).exists():
-            shutil.copytree(folder / source, work / f"{name}.part", dirs_exist_ok=True)
+            copy = work / f"{name}.part"
+            shutil.copytree(folder / source, copy, dirs_exist_ok=True)
+            package = copy / source.replace("-", "_")
             # Tests use the Perl scripts in the packages.
-            for module in (work / f"{name}.part" / source.replace("-", "_")).rglob("*.py"):
+            for module in package.rglob("*.py"):
                 module.unlink()
-            (work / f"{name}.part").rename(work / name)
+            copy.rename(work / name)
     if not (work / "hub").exists():
         from stand_ins import write_stand_ins
 
@@ -106,14 +107,13 @@ def chunks(source: Path) -> Iterator[tuple[str, list[str]]]:
     The files of tests that run in one process: those of a folder, if they are few. With a name for
     each chunk.
     """
-    folders: dict[str, list[str]] = {}
+    files_in: dict[str, list[str]] = defaultdict(list)
     for path in sorted(source.glob("tests/**/*_test.py")):
         file = path.relative_to(source)
+        folder = file.parts[1] if len(file.parts) > 2 else "top"
         if str(file) not in NOT_RUN:
-            folders.setdefault(file.parts[1] if len(file.parts) > 2 else "top", []).append(
-                str(file)
-            )
-    for folder, files in folders.items():
+            files_in[folder].append(str(file))
+    for folder, files in files_in.items():
         for i in range(0, len(files), FILES_PER_CHUNK):
             yield f"{folder}-{i // FILES_PER_CHUNK}", files[i : i + FILES_PER_CHUNK]
 
@@ -138,17 +138,9 @@ def run(work: Path, name: str, files: list[str], log: Path, path: tuple[Path, ..
         "TOKENIZERS_PARALLELISM": "false",
         "WANDB_MODE": "offline",
     }
-    options = [
-        "-p",
-        "allennlp_suite",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:hypothesispytest",
-    ]
-    options += ["-q", "--tb=no", "--continue-on-collection-errors", f"--timeout={SECONDS_PER_TEST}"]
+    options = ["-q", "--tb=no", "--continue-on-collection-errors", f"--timeout={SECONDS_PER_TEST}"]
+    for plugin in ("allennlp_suite", "no:cacheprovider", "no:xdist", "no:hypothesispytest"):
+        options += ["-p", plugin]
     with log.with_suffix(".txt").open("w") as output:
         # A process that ends without a word is found, because its tests are missing.
         subprocess.run(
@@ -198,16 +190,12 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     Keeps one form of the test that has many; writes the names first, so a test that ends the
     process is found.
     """
-    first = [item for item in items if ONE_OF_MANY in item.nodeid][:1]
-    items[:] = [item for item in items if ONE_OF_MANY not in item.nodeid or item in first]
+    forms = [item for item in items if ONE_OF_MANY in item.nodeid]
+    for form in forms[1:]:
+        items.remove(form)
+    error = "the process ended, or the test was not reached"
     for item in items:
-        _write(
-            {
-                "test": item.nodeid,
-                "outcome": "failed",
-                "error": "the process ended, or the test was not reached",
-            }
-        )
+        _write({"test": item.nodeid, "outcome": "failed", "error": error})
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -240,53 +228,63 @@ def results_of(log: Path) -> list[dict[str, Any]]:
     for line in log.read_text(encoding="utf-8").splitlines():
         result = json.loads(line)
         results[result["test"]] = result
-    return [
-        {**result, "test": f"{log.stem.partition('-')[0]}/{test}"}
-        for test, result in results.items()
-    ]
+    package, _, _ = log.stem.partition("-")
+    return [{**result, "test": f"{package}/{test}"} for test, result in results.items()]
 
 
-def read_expected(path: Path) -> list[tuple[str, str, str]]:
-    """Lines with a column of the table, a part of the names of tests, and the reason."""
-    lines = [
-        line
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line and not line.startswith("#")
-    ]
-    return [
-        (fields[0], fields[1], fields[2]) for fields in (line.split(maxsplit=2) for line in lines)
-    ]
+class Expected(NamedTuple):
+    """Failures of tests, by a piece of their names."""
+
+    column: str
+    """Of the table."""
+    names: str
+    reason: str
 
 
-def kind(result: dict[str, Any], expected: list[tuple[str, str, str]]) -> str:
-    """The column of a result."""
+def read_expected(path: Path) -> list[Expected]:
+    expected = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            column, names, reason = line.split(maxsplit=2)
+            expected.append(Expected(column, names, reason))
+    return expected
+
+
+def column_of(result: dict[str, Any], expected: list[Expected]) -> str:
     if result["outcome"] != "failed":
         return str(result["outcome"])
-    test = result["test"]
-    return next((column for column, part, _ in expected if part in test), "unexpected")
+    for failures in expected:
+        if failures.names in result["test"]:
+            return failures.column
+    return "unexpected"
 
 
-def report(results: dict[str, list[dict[str, Any]]], expected: list[tuple[str, str, str]]) -> int:
+def has_unexpected(log: Path, expected: list[Expected]) -> bool:
+    return any(column_of(result, expected) == "unexpected" for result in results_of(log))
+
+
+def report(results: dict[str, list[dict[str, Any]]], expected: list[Expected]) -> int:
     """Prints the table of README.md of allennlp_today, and each failure that has no reason."""
-    counts = {
-        name: Counter(kind(result, expected) for result in rows) for name, rows in results.items()
-    }
     print("| | " + " | ".join(["tests", *COLUMNS.values()]) + " |")
     print("|---" * (len(COLUMNS) + 2) + "|")
-    for name, count in counts.items():
-        print(
-            f"| {SOURCES[name]} | {count.total():,} | "
-            + " | ".join(f"{count[key]:,}" for key in COLUMNS)
-            + " |"
-        )
-    total = sum(counts.values(), Counter())
-    decided = sum(total[key] for key in ("passed", "detail", "broken", "unexpected"))
+    total: Counter[str] = Counter()
+    unexpected = []
+    for name, rows in results.items():
+        counts: Counter[str] = Counter()
+        for row in rows:
+            column = column_of(row, expected)
+            counts[column] += 1
+            if column == "unexpected":
+                unexpected.append(row)
+        cells = [SOURCES[name], f"{len(rows):,}", *(f"{counts[column]:,}" for column in COLUMNS)]
+        print(f"| {' | '.join(cells)} |")
+        total += counts
+    n_decided = sum(total[column] for column in ("passed", "detail", "broken", "unexpected"))
+    n_passed = total["passed"]
     print(
-        f"\nOf {decided:,} tests that can be decided here, {total['passed']:,} pass: {total['passed'] / decided:.1%}."
+        f"\nOf {n_decided:,} tests that can be decided here, {n_passed:,} pass: "
+        f"{n_passed / n_decided:.1%}."
     )
-    unexpected = [
-        row for rows in results.values() for row in rows if kind(row, expected) == "unexpected"
-    ]
     for row in unexpected:
         print(f"unexpected: {row['test']}: {' '.join(row['error'].split())[:300]}")
     return 1 if unexpected else 0

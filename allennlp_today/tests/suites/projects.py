@@ -32,23 +32,16 @@ def main() -> None:
         log = folder / "results" / f"{name.replace('/', '+')}.jsonl"
         installed = folder / "packages" / name
         if packages and not installed.exists():
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--no-deps",
-                "--target",
-                installed,
-            ]
-            subprocess.run([*pip, *packages.split()], check=True, cwd=folder)
+            options = ["--quiet", "--no-deps", "--target", str(installed)]
+            command = [sys.executable, "-m", "pip", "install", *options, *packages.split()]
+            subprocess.run(command, check=True, cwd=folder)
         if not log.exists():
             run(folder, name, tests.split() or ["."], log, (installed, folder / name))
         rows = results_of(log)
         counts = Counter(row["outcome"] for row in rows)
         print(
-            f"{name} {commit}: {counts['passed']} of {counts.total()} pass, {counts['skipped']} are skipped"
+            f"{name} {commit}: {counts['passed']} of {counts.total()} pass, "
+            f"{counts['skipped']} are skipped"
         )
         for row in rows:
             if row["outcome"] == "failed":

@@ -9,6 +9,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,17 +32,37 @@ _ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 # Tests ask for these as words of their own.
 _LETTERS = ["▁a", "▁b", "▁1", "▁2", "▁A", "▁B"]
 
-_UNIGRAM = {
-    "albert": (
-        ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
-        ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", [("[CLS]", 2), ("[SEP]", 3)]),
-    ),
-    "t5": (["<pad>", "</s>", "<unk>"], ("$A </s>", "$A </s> $B </s>", [("</s>", 1)])),
-    "xlnet": (
-        ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
-        ("$A:0 <sep>:0 <cls>:2", "$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2", [("<sep>", 4), ("<cls>", 3)]),
-    ),
-}
+
+@dataclass(frozen=True)
+class UnigramTokens:
+    """The special tokens of a tokenizer, and where they are in a text and a pair of texts."""
+
+    special: list[str]
+    single: str
+    pair: str
+    in_templates: list[tuple[str, int]]
+    has_accents: bool = True
+
+
+_ALBERT = UnigramTokens(
+    special=["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
+    single="[CLS]:0 $A:0 [SEP]:0",
+    pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+    in_templates=[("[CLS]", 2), ("[SEP]", 3)],
+    has_accents=False,
+)
+_T5 = UnigramTokens(
+    special=["<pad>", "</s>", "<unk>"],
+    single="$A </s>",
+    pair="$A </s> $B </s>",
+    in_templates=[("</s>", 1)],
+)
+_XLNET = UnigramTokens(
+    special=["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"],
+    single="$A:0 <sep>:0 <cls>:2",
+    pair="$A:0 <sep>:0 $B:1 <sep>:1 <cls>:2",
+    in_templates=[("<sep>", 4), ("<cls>", 3)],
+)
 
 
 def write_stand_ins(cache: Path, sources: Path) -> None:
@@ -68,11 +89,10 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
     )
     t5 = {"d_kv": 64, "decoder_start_token_id": 0}
     t5_small = dict(d_model=512, d_ff=2048, num_layers=6, num_heads=8, **t5)
-    cased, uncased = partial(_write_wordpieces, lower=False), partial(_write_wordpieces, lower=True)
-    as_roberta, as_gpt2 = (
-        partial(_write_bpe, is_roberta=True),
-        partial(_write_bpe, is_roberta=False),
-    )
+    cased = partial(_write_wordpieces, lower=False)
+    uncased = partial(_write_wordpieces, lower=True)
+    as_roberta = partial(_write_bpe, is_roberta=True)
+    as_gpt2 = partial(_write_bpe, is_roberta=False)
     write = partial(_write, cache, text)
 
     write("bert-base-cased", cased, t.BertForPreTraining, t.BertConfig(vocab_size=28996))
@@ -110,16 +130,16 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
     albert = t.AlbertConfig(
         vocab_size=30000, hidden_size=768, intermediate_size=3072, num_attention_heads=12
     )
-    write("albert-base-v2", partial(_write_unigram, kind="albert"), t.AlbertForMaskedLM, albert)
+    write("albert-base-v2", partial(_write_unigram, _ALBERT), t.AlbertForMaskedLM, albert)
     xlnet = t.XLNetConfig(d_model=64, n_layer=2, n_head=2, d_inner=64)
-    write("xlnet-base-cased", partial(_write_unigram, kind="xlnet"), t.XLNetLMHeadModel, xlnet)
+    write("xlnet-base-cased", partial(_write_unigram, _XLNET), t.XLNetLMHeadModel, xlnet)
     tiny = t.T5Config(vocab_size=32128, d_model=64, d_ff=256, num_layers=2, num_heads=2, **t5)
     for name, config in (
         ("patrickvonplaten/t5-tiny-random", tiny),
         ("t5-small", t.T5Config(vocab_size=32128, **t5_small)),
         ("t5-base", t.T5Config(vocab_size=32128, **t5_small)),
     ):
-        write(name, partial(_write_unigram, kind="t5"), t.T5ForConditionalGeneration, config)
+        write(name, partial(_write_unigram, _T5), t.T5ForConditionalGeneration, config)
     # This one is in the tests' own folder.
     dummy = _snapshot(cache, "epwalsh/bert-xsmall-dummy")
     shutil.copytree(
@@ -130,11 +150,10 @@ def write_stand_ins(cache: Path, sources: Path) -> None:
 def write_stand_ins_of_projects(cache: Path, sources: Path) -> None:
     """Writes those of the projects in `projects.txt`; `sources` has the projects."""
     torch.manual_seed(0)
-    cased, uncased = partial(_write_wordpieces, lower=False), partial(_write_wordpieces, lower=True)
-    as_roberta, as_gpt2 = (
-        partial(_write_bpe, is_roberta=True),
-        partial(_write_bpe, is_roberta=False),
-    )
+    cased = partial(_write_wordpieces, lower=False)
+    uncased = partial(_write_wordpieces, lower=True)
+    as_roberta = partial(_write_bpe, is_roberta=True)
+    as_gpt2 = partial(_write_bpe, is_roberta=False)
     write = partial(_write, cache, _text_of_tests(sources))
     layers = {"num_hidden_layers": 2}
     roberta = dict(
@@ -175,7 +194,8 @@ def write_stand_ins_of_projects(cache: Path, sources: Path) -> None:
 
 def _text_of_tests(sources: Path) -> str:
     texts = []
-    for path in sorted([*sources.glob("*/tests/**/*.py"), *sources.glob("*/*fixtures/**/*")]):
+    paths = [*sources.glob("*/tests/**/*.py"), *sources.glob("*/*fixtures/**/*")]
+    for path in sorted(paths):
         if path.is_file() and path.stat().st_size < 300_000:
             try:
                 texts.append(path.read_text(encoding="utf-8"))
@@ -215,26 +235,21 @@ def _write_json(path: Path, content: Any) -> None:
 
 
 def _write_wordpieces(folder: Path, text: str, size: int, *, lower: bool) -> None:
-    text = text.lower() if lower else text
-    characters = sorted(
-        {character for character in text if character.isprintable() and not character.isspace()}
-    )
-    words = [
-        word for word, _ in Counter(re.findall(r"\w+", text)).most_common(16000) if len(word) > 1
-    ]
-    # Tests expect that AllenNLP is more than one wordpiece.
-    words = [word for word in words if word.lower() != "allennlp"]
-    pieces = [
-        *characters,
-        *(f"##{character}" for character in characters),
-        "##ing",
-        "##s",
-        "##ed",
-        "##er",
-    ]
-    pieces += ["##NL", "##P", "##nl", "##p", *words]
-    vocabulary = {**_BERT_SPECIAL, **{f"[unused{i - 1}]": i for i in range(1, 100)}}
-    for piece in [*pieces, *(f"[pad{i}]" for i in range(size))]:
+    if lower:
+        text = text.lower()
+    characters = [character for character in sorted(set(text)) if _is_visible(character)]
+    pieces = [*characters]
+    pieces += [f"##{character}" for character in characters]
+    pieces += ["##ing", "##s", "##ed", "##er", "##NL", "##P", "##nl", "##p"]
+    counts = Counter(re.findall(r"\w+", text))
+    for word, _ in counts.most_common(16000):
+        # Tests expect that AllenNLP is more than one wordpiece.
+        if len(word) > 1 and word.lower() != "allennlp":
+            pieces.append(word)
+    pieces += [f"[pad{i}]" for i in range(size)]
+    vocabulary = dict(_BERT_SPECIAL)
+    vocabulary |= {f"[unused{i - 1}]": i for i in range(1, 100)}
+    for piece in pieces:
         if len(vocabulary) < size:
             vocabulary.setdefault(piece, len(vocabulary))
     tokenizer = Tokenizer(
@@ -248,10 +263,13 @@ def _write_wordpieces(folder: Path, text: str, size: int, *, lower: bool) -> Non
     tokenizer.post_processor = processors.TemplateProcessing("[CLS]:0 $A:0 [SEP]:0", pair, special)
     tokenizer.add_special_tokens(list(_BERT_SPECIAL))
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "vocab.txt").write_text(
-        "\n".join(sorted(vocabulary, key=vocabulary.get)) + "\n", encoding="utf-8"
-    )
+    lines = sorted(vocabulary, key=vocabulary.get)
+    (folder / "vocab.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     _write_json(folder / "tokenizer_config.json", {"do_lower_case": lower, "model_max_length": 512})
+
+
+def _is_visible(character: str) -> bool:
+    return character.isprintable() and not character.isspace()
 
 
 def _write_bpe(folder: Path, text: str, size: int, *, is_roberta: bool) -> None:
@@ -291,30 +309,29 @@ def _write_bpe(folder: Path, text: str, size: int, *, is_roberta: bool) -> None:
         content["post_processor"] = {"type": "ByteLevel", **options}
     _write_json(folder / "tokenizer.json", content)
     _write_json(folder / "vocab.json", vocabulary)
-    merges = [
-        merge if isinstance(merge, str) else " ".join(merge) for merge in content["model"]["merges"]
-    ]
-    (folder / "merges.txt").write_text(
-        "#version: 0.2\n" + "\n".join(merges) + "\n", encoding="utf-8"
-    )
+    lines = ["#version: 0.2"]
+    for merge in content["model"]["merges"]:
+        lines.append(merge if isinstance(merge, str) else " ".join(merge))
+    (folder / "merges.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     _write_json(folder / "tokenizer_config.json", {"model_max_length": 512 if is_roberta else 1024})
 
 
-def _write_unigram(folder: Path, text: str, size: int, *, kind: str) -> None:
-    special, template = _UNIGRAM[kind]
+def _write_unigram(tokens: UnigramTokens, folder: Path, text: str, size: int) -> None:
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    if kind == "albert":
+    if not tokens.has_accents:
         steps = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
         tokenizer.normalizer = normalizers.Sequence(steps)
     trainer = trainers.UnigramTrainer(
-        vocab_size=6000, special_tokens=special, unk_token="<unk>", show_progress=False
+        vocab_size=6000, special_tokens=tokens.special, unk_token="<unk>", show_progress=False
     )
     tokenizer.train_from_iterator(text[:600_000].split("\n"), trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(*template)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        tokens.single, tokens.pair, tokens.in_templates
+    )
     content = json.loads(tokenizer.to_str())
-    scores = dict(content["model"]["vocab"])
-    content["model"]["vocab"] = list({**scores, **dict.fromkeys(_LETTERS, -3.0)}.items())
+    scores = dict(content["model"]["vocab"]) | dict.fromkeys(_LETTERS, -3.0)
+    content["model"]["vocab"] = list(scores.items())
     _write_json(folder / "tokenizer.json", content)
     _write_json(folder / "tokenizer_config.json", {"model_max_length": 512})

@@ -1,5 +1,5 @@
 """
-Archives that attack, at each of AllenNLP's doors, in this process. An audit hook sees what they
+Archives that attack, at each of AllenNLP's entry points, in this process. An audit hook sees what they
 run, fetch or write.
 """
 
@@ -8,10 +8,12 @@ import json
 import os
 import pickle
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -266,28 +268,39 @@ def tar_in_a_file(outside: Path) -> bytes:
 Members = list[tuple[tarfile.TarInfo, bytes]]
 PAX_BACKWARDS = {"size": "-1024"}
 PAX_SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(2**40)}
-# Each has these members before the others, from the folder `outside`.
-TARS: dict[str, Callable[[Path], Members]] = {
-    "vocabulary_in_a_tar": lambda outside: [member("vocabulary", tar_in_a_file(outside))],
-    "root": lambda outside: [member(str(outside / "root"))],
-    "parent": lambda outside: [member("../../outside/parent")],
-    "link": lambda outside: [
-        member("a", type=tarfile.SYMTYPE, linkname=str(outside)),
-        member("a/link"),
-    ],
-    "hard_link": lambda outside: [
-        member(
-            "vocabulary/a.txt", type=tarfile.LNKTYPE, linkname=str(outside.with_name("secret.txt"))
-        )
-    ],
-    "link_inside": lambda outside: [member("a", type=tarfile.SYMTYPE, linkname="config.json")],
-    "pipe": lambda outside: [member("a", b"", type=tarfile.FIFOTYPE)],
-    "chain": chain_of_links,
-    "backwards": lambda outside: [member("a", pax_headers=PAX_BACKWARDS)],
-    "sparse": lambda outside: [member("config.json", b"1\n0\n512\n", pax_headers=PAX_SPARSE)],
-    "old_sparse": lambda outside: [member("a", b"", type=tarfile.GNUTYPE_SPARSE)],
-    "long_header": lambda outside: [member("a", pax_headers={"comment": "x" * 2**21})],
-}
+
+
+def members_that_attack(outside: Path) -> dict[str, Members]:
+    """Each tar file has these members before the others, which lead to the folder `outside`."""
+    secret = str(outside.with_name("secret.txt"))
+    link_to_outside = member("a", type=tarfile.SYMTYPE, linkname=str(outside))
+    hard_link = member("vocabulary/a.txt", type=tarfile.LNKTYPE, linkname=secret)
+    return {
+        "vocabulary_in_a_tar": [member("vocabulary", tar_in_a_file(outside))],
+        "root": [member(str(outside / "root"))],
+        "parent": [member("../../outside/parent")],
+        "link": [link_to_outside, member("a/link")],
+        "hard_link": [hard_link],
+        "link_inside": [member("a", type=tarfile.SYMTYPE, linkname="config.json")],
+        "pipe": [member("a", b"", type=tarfile.FIFOTYPE)],
+        "chain": chain_of_links(outside),
+        "backwards": [member("a", pax_headers=PAX_BACKWARDS)],
+        "sparse": [member("config.json", b"1\n0\n512\n", pax_headers=PAX_SPARSE)],
+        "old_sparse": [member("a", b"", type=tarfile.GNUTYPE_SPARSE)],
+        "long_header": [member("a", pax_headers={"comment": "x" * 2**21})],
+    }
+
+
+def zip_with_a_link(archive: Path, target: Path) -> None:
+    """A zip file with the files of an archive, of which one is a link to `target`."""
+    with tarfile.open(archive) as tar, zipfile.ZipFile(target, "w") as members:
+        for info in tar.getmembers():
+            content = tar.extractfile(info)
+            if content is not None and info.name != "vocabulary/labels.txt":
+                members.writestr(info.name, content.read())
+        link = zipfile.ZipInfo("vocabulary/labels.txt")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        members.writestr(link, str(archive.with_name("secret.txt")))
 
 
 def fifo(path: Path) -> None:
@@ -315,8 +328,8 @@ FOLDERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "lock_elsewhere": ("vocabulary/.lock", link_to("secret.txt")),
     "endless_version": ("meta.json", lambda path: path.symlink_to("/dev/zero")),
 }
-DEVICES = ("pipe_as_archive", "endless_archive")
-NAMES = sorted([*CONFIGS, *WEIGHTS, *TARS, *FOLDERS, *DEVICES])
+OTHERS = ("pipe_as_archive", "endless_archive", "zip_with_a_link")
+NAMES = sorted([*CONFIGS, *WEIGHTS, *members_that_attack(Path("outside")), *FOLDERS, *OTHERS])
 
 
 @pytest.fixture(scope="module")
@@ -367,8 +380,9 @@ def write_archives(folder: Path) -> None:
         write(attacks / name, config)
     for name, values in WEIGHTS.items():
         write(attacks / name, CONFIG, {**state, **values})
-    for name, members_of in TARS.items():
-        write(attacks / name, CONFIG, members=members_of(folder / "outside"))
+    for name, members in members_that_attack(folder / "outside").items():
+        write(attacks / name, CONFIG, members=members)
+    zip_with_a_link(folder / "good.tar.gz", attacks / "zip_with_a_link")
     for name, (file, change) in FOLDERS.items():
         with tarfile.open(folder / "good.tar.gz") as tar:
             tar.extractall(attacks / name, filter="data")
@@ -377,6 +391,13 @@ def write_archives(folder: Path) -> None:
     (attacks / "endless_archive").symlink_to("/dev/zero")
 
 
+COMMANDS_AND_CONNECTIONS = {
+    "os.exec",
+    "os.system",
+    "socket.connect",
+    "socket.getaddrinfo",
+    "subprocess.Popen",
+}
 # What runs, fetches or writes outside the temporary folder, while `watched` is not None.
 watched: list[str] | None = None
 
@@ -384,17 +405,13 @@ watched: list[str] | None = None
 def watch(event: str, arguments: tuple[Any, ...]) -> None:
     if watched is None:
         return
-    if event == "open" and isinstance(arguments[0], str) and set(str(arguments[1])) & set("wax+"):
-        ours = (tempfile.gettempdir(), "out.txt", "/dev/null")
-        if not arguments[0].startswith(ours) and "__pycache__" not in arguments[0]:
-            watched.append(f"write {arguments[0]}")
-    if event in (
-        "socket.connect",
-        "socket.getaddrinfo",
-        "subprocess.Popen",
-        "os.system",
-        "os.exec",
-    ):
+    if event == "open" and isinstance(arguments[0], str):
+        path, mode, _ = arguments
+        is_written = not set("wax+").isdisjoint(str(mode))
+        is_expected = path.startswith((tempfile.gettempdir(), "out.txt", "/dev/null"))
+        if is_written and not is_expected and "__pycache__" not in path:
+            watched.append(f"write {path}")
+    if event in COMMANDS_AND_CONNECTIONS:
         watched.append(f"{event} {arguments}")
 
 
@@ -428,42 +445,52 @@ def run(*arguments: str) -> None:
 
 
 # The tagger's own predictor needs spaCy's English model.
-DOORS: dict[str, Callable[[str], object]] = {
-    "allennlp_today.load_archive": lambda path: allennlp_today.load_archive(path),
-    "allennlp.models.load_archive": lambda path: archival.load_archive(path),
-    "Predictor.from_path": lambda path: Predictor.from_path(path, "text_classifier"),
-    "predict": lambda path: run(
-        "predict", path, "texts.jsonl", "--output-file", "out.txt", "--silent"
-    ),
-    "evaluate": lambda path: run("evaluate", path, "missing.txt"),
+def read_by_predictor(path: str) -> object:
+    return Predictor.from_path(path, "text_classifier")
+
+
+def predict(path: str) -> None:
+    run("predict", path, "texts.jsonl", "--output-file", "out.txt", "--silent")
+
+
+def evaluate(path: str) -> None:
+    run("evaluate", path, "missing.txt")
+
+
+ENTRY_POINTS: dict[str, Callable[[str], object]] = {
+    "allennlp_today.load_archive": allennlp_today.load_archive,
+    "allennlp.models.load_archive": archival.load_archive,
+    "Predictor.from_path": read_by_predictor,
+    "predict": predict,
+    "evaluate": evaluate,
 }
 
 
 class TestAttacks:
     @pytest.mark.parametrize("name", NAMES)
-    def test_each_is_refused_at_each_door(
+    def test_each_is_refused_at_each_entry_point(
         self, folder, events, name, monkeypatch, logging_as_before, capfd
     ):
         monkeypatch.setattr(sys, "argv", [])
         path = f"attacks/{name}"
-        for door, open_archive in DOORS.items():
+        for entry_point, open_archive in ENTRY_POINTS.items():
             with pytest.raises(Exception) as caught:
                 open_archive(path)
             message = str(caught.value)
-            assert not isinstance(caught.value, AssertionError) or "expected" in message, door
-            assert "\n" not in message and name in message, door
+            is_message = not isinstance(caught.value, AssertionError) or "expected" in message
+            assert is_message, entry_point
+            assert "\n" not in message and name in message, entry_point
             assert SECRET not in message
         assert not events
-        assert not list((folder / "outside").iterdir()) and not list(
-            (folder / "temporary").iterdir()
-        )
+        assert not list((folder / "outside").iterdir())
+        assert not list((folder / "temporary").iterdir())
         assert (folder / "secret.txt").read_text() == SECRET
         assert "evil_module" not in sys.modules
         assert SECRET not in "".join(capfd.readouterr())
 
     def test_a_good_archive_is_opened(self, folder, events):
-        for door in ("allennlp_today.load_archive", "allennlp.models.load_archive"):
-            DOORS[door]("good.tar.gz")
+        for load_archive in (allennlp_today.load_archive, archival.load_archive):
+            load_archive("good.tar.gz")
         assert not events and not list((folder / "outside").iterdir())
 
     @pytest.mark.parametrize("name", ["code_in_weights", "array_in_weights", "type_in_weights"])

@@ -137,8 +137,8 @@ def replace_in(path: Path, name: str, content: bytes) -> None:
     with tarfile.open(path) as tar:
         files = {member.name: tar.extractfile(member).read() for member in tar}
     with tarfile.open(path, "w:gz") as tar:
-        for each, data in {**files, name: content}.items():
-            member = tarfile.TarInfo(each)
+        for file, data in {**files, name: content}.items():
+            member = tarfile.TarInfo(file)
             member.size = len(data)
             tar.addfile(member, io.BytesIO(data))
 

@@ -8,6 +8,8 @@ from allennlp.common import cached_transformers
 from allennlp.common.checks import ConfigurationError
 from transformers import BertConfig
 
+from allennlp_today.trust.repositories import expect_language_model
+
 CONFIG = {"model_type": "bert", "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 1}
 CONFIG |= {"intermediate_size": 4, "vocab_size": 8}
 
@@ -51,6 +53,38 @@ class TestRepositories:
         (repository / "config.json").write_text(json.dumps(content))
         transformer = cached_transformers.get(str(repository), make_copy=False)
         assert transformer.config._attn_implementation == "eager"
+
+
+# Models that transformers builds with a part from another repository, or with another model.
+PARTS = {
+    "backbone": {"model_type": "detr", "backbone": "org/evil", "use_timm_backbone": False},
+    "layout": {"model_type": "layoutlmv2"},
+    "encoder": {"model_type": "encoder-decoder", "encoder": CONFIG, "decoder": CONFIG},
+    "no type": {"backbone": "org/evil"},
+    "a list": {"model_type": ["bert"]},
+}
+PARTS["backbone"]["backbone_kwargs"] = {"trust_remote_code": True}
+
+
+@pytest.mark.usefixtures("untrusted")
+class TestLanguageModels:
+    @pytest.mark.parametrize("config", PARTS.values(), ids=list(PARTS))
+    def test_others_are_refused(self, repository, config):
+        (repository / "config.json").write_text(json.dumps(config))
+        for read in (
+            cached_transformers.get_tokenizer,
+            cached_transformers.AutoConfig.from_pretrained,
+            lambda path: cached_transformers.get(path, make_copy=False),
+        ):
+            with pytest.raises(ConfigurationError, match=r"expected (the type of|one)"):
+                read(str(repository))
+
+    @pytest.mark.parametrize(
+        "model_type", ["albert", "bart", "electra", "gpt2", "openai-gpt", "roberta", "t5", "xlnet"]
+    )
+    def test_those_of_texts_are_accepted(self, repository, model_type):
+        (repository / "config.json").write_text(json.dumps({"model_type": model_type}))
+        expect_language_model(str(repository))
 
 
 def test_a_user_chooses_kernels(monkeypatch):

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import embedding_bag
 
 from allennlp_today.trust.loader import UNTRUSTED_TRANSFORMER, is_untrusted
+from allennlp_today.trust.repositories import expect_language_model
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
 
@@ -43,6 +44,7 @@ class PretrainedTransformer(ContextualModel):
         info: dict[str, Any] = {"missing_keys": []}
         if is_untrusted():
             # The archive has the weights.
+            expect_language_model(model_name)
             config = AutoConfig.from_pretrained(model_name, **no_code)
             transformer = AutoModel.from_config(config, **UNTRUSTED_TRANSFORMER)
         else:
