@@ -63,21 +63,22 @@ FRAGMENTS: list[bytes] = [
 
 def flip_a_bit(content: bytes, draw: random.Random) -> bytes:
     changed = bytearray(content)
-    changed[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    if changed:
+        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
     return bytes(changed)
 
 
 def cut(content: bytes, draw: random.Random) -> bytes:
-    return content[: draw.randrange(len(content))]
+    return content[: draw.randrange(len(content) + 1)]
 
 
 def insert(content: bytes, draw: random.Random) -> bytes:
-    position = draw.randrange(len(content))
+    position = draw.randrange(len(content) + 1)
     return content[:position] + draw.choice(FRAGMENTS) + content[position:]
 
 
 def delete(content: bytes, draw: random.Random) -> bytes:
-    start = draw.randrange(len(content))
+    start = draw.randrange(len(content) + 1)
     end = draw.randrange(start, len(content) + 1)
     return content[:start] + content[end:]
 
@@ -101,11 +102,10 @@ MUTATIONS = [flip_a_bit, cut, insert, delete, swap_lines, repeat_a_line]
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
-    """Makes one to three changes, and fewer if the content is cut to nothing."""
+    """Makes one to three changes."""
     for _ in range(draw.randint(1, 3)):
-        if content:
-            mutate = draw.choice(MUTATIONS)
-            content = mutate(content, draw)
+        mutate = draw.choice(MUTATIONS)
+        content = mutate(content, draw)
     return content
 
 
