@@ -26,12 +26,15 @@ def scores_in(metrics: dict[str, float]) -> tuple[float, float, float]:
 @st.composite
 def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list[str], list[str]]]:
     """Sentences with any tags."""
-    span_tag = st.builds("{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS))
-    tag = st.just("O") | span_tag
+    tag = st.just("O") | st.builds(
+        "{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS)
+    )
+    lengths = draw(st.lists(st.integers(0, 6), max_size=4))
     sentences = []
-    for length in draw(st.lists(st.integers(0, 6), max_size=4)):
-        tags = st.lists(tag, min_size=length, max_size=length)
-        sentences.append((draw(tags), draw(tags)))
+    for n_words in lengths:
+        gold = draw(st.lists(tag, min_size=n_words, max_size=n_words))
+        predicted = draw(st.lists(tag, min_size=n_words, max_size=n_words))
+        sentences.append((gold, predicted))
     return sentences
 
 
