@@ -34,18 +34,19 @@ class TestConfigs:
     ):
         folder = tmp_path / "new" / "configs"
         assert main(["configs", str(folder)]) == 0
-        names = {path.relative_to(training_configs) for path in training_configs.rglob("*.*sonnet")}
-        assert {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()} == names
-        assert filecmp.cmpfiles(training_configs, folder, names, shallow=False)[1:] == ([], [])
-        copied, shipped = (
-            Params.from_file(root / "ner_elmo.jsonnet") for root in (folder, training_configs)
-        )
+        shipped_files = list(training_configs.rglob("*.*sonnet"))
+        names = {path.relative_to(training_configs) for path in shipped_files}
+        copies = [path for path in folder.rglob("*") if path.is_file()]
+        assert {path.relative_to(folder) for path in copies} == names
+        _, different, missing = filecmp.cmpfiles(training_configs, folder, names, shallow=False)
+        assert not different and not missing
+        copied = Params.from_file(folder / "ner_elmo.jsonnet")
+        shipped = Params.from_file(training_configs / "ner_elmo.jsonnet")
         assert copied.as_dict(quiet=True) == shipped.as_dict(quiet=True)
 
     def test_an_existing_folder_is_not_changed(self, tmp_path):
         config = tmp_path / "ner.jsonnet"
         config.write_text("changed")
         assert main(["configs", str(tmp_path)]) == 1
-        assert [path.name for path in tmp_path.iterdir()] == [
-            "ner.jsonnet"
-        ] and config.read_text() == "changed"
+        assert list(tmp_path.iterdir()) == [config]
+        assert config.read_text() == "changed"

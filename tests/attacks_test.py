@@ -1,5 +1,6 @@
 """
-Tries files that attack at the doors of this package: trained tasks, spaCy pipelines and biLMs.
+Tries files that attack at the entry points of this package: trained tasks, spaCy pipelines and
+biLMs.
 """
 
 import io
@@ -10,6 +11,7 @@ import shutil
 import stat
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,17 +34,17 @@ INDEXER = {
     "model_name": "org/name",
     "tokenizer_kwargs": {"trust_remote_code": True},
 }
-NER = json.loads((CHECKOUT / "models" / "ner" / "config.json").read_text())
+MODEL = CHECKOUT / "models" / "ner"
+NER = json.loads((MODEL / "config.json").read_text())
+EVIL = {"type": "evil_module.Evil"}
+EVIL_READER = {"type": "elmo_ner", "token_indexers": {"x": INDEXER}}
 # A config with a part that attacks, and what the error names; and one of which nothing is built.
 ARCHIVES = {
-    "class": ({**NER, "model": {"type": "evil_module.Evil"}}, "evil_module"),
-    "arguments": (
-        {**NER, "dataset_reader": {"type": "elmo_ner", "token_indexers": {"x": INDEXER}}},
-        "trust_remote",
-    ),
+    "class": ({**NER, "model": EVIL}, "evil_module"),
+    "arguments": ({**NER, "dataset_reader": EVIL_READER}, "trust_remote"),
     "link": (NER, "files and folders only"),
 }
-EXTRA = {**NER, "extra": INDEXER, "trainer": {"type": "evil_module.Evil"}}
+EXTRA = {**NER, "extra": INDEXER, "trainer": EVIL}
 
 
 def archive_of(config: object, folder: Path, *, with_link: bool = False) -> Path:
@@ -51,29 +53,41 @@ def archive_of(config: object, folder: Path, *, with_link: bool = False) -> Path
     content = json.dumps(config).encode()
     with tarfile.open(path, "w:gz") as tar:
         if with_link:
-            link = tarfile.TarInfo("vocabulary")
-            link.type, link.linkname = tarfile.SYMTYPE, str(folder)
-            tar.addfile(link)
+            tar.addfile(link_in_tar("vocabulary", folder))
         info = tarfile.TarInfo("config.json")
         info.size = len(content)
         tar.addfile(info, io.BytesIO(content))
         for file in ("weights.th", "vocabulary"):
-            tar.add(CHECKOUT / "models" / "ner" / file, file)
+            tar.add(MODEL / file, file)
     return path
 
 
-def annotated(path: Path) -> None:
+def link_in_tar(name: str, target: Path) -> tarfile.TarInfo:
+    link = tarfile.TarInfo(name)
+    link.type = tarfile.SYMTYPE
+    link.linkname = str(target)
+    return link
+
+
+def spacy_with(path: Path) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo_task", config={"model": str(path)})
+    return nlp
+
+
+def use_in_spacy(path: Path) -> None:
+    nlp = spacy_with(path)
+    nlp("a b")
+
+
+def annotate(path: Path) -> None:
     """Runs the command, which prints an error in one line."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("ELMO_TASKS_DEBUG", "1")
         main(["annotate", str(path), "text.txt", "out.jsonl", "--force"])
 
 
-DOORS = {
-    "TrainedTask": TrainedTask,
-    "elmo_task": lambda path: spacy_with(path)("a b"),
-    "annotate": annotated,
-}
+ENTRY_POINTS = {"TrainedTask": TrainedTask, "elmo_task": use_in_spacy, "annotate": annotate}
 
 
 class TestArchives:
@@ -83,47 +97,55 @@ class TestArchives:
         (tmp_path / "text.txt").write_text("a b\n")
         (tmp_path / "evil_module.py").write_text("raise AssertionError('this code ran')\n")
 
-    @pytest.mark.parametrize("door", DOORS)
+    @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
     @pytest.mark.parametrize("name", ARCHIVES)
-    def test_each_is_refused_at_each_door(self, tmp_path, name, door):
+    def test_each_is_refused_at_each_entry_point(self, tmp_path, name, entry_point):
         config, named = ARCHIVES[name]
         path = archive_of(config, tmp_path, with_link=name == "link")
         with pytest.raises(ValueError, match=named):
-            DOORS[door](path)
+            ENTRY_POINTS[entry_point](path)
 
-    @pytest.mark.parametrize("door", DOORS)
-    def test_what_is_not_built_does_not_matter(self, tmp_path, door):
-        DOORS[door](archive_of(EXTRA, tmp_path))
+    @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+    def test_what_is_not_built_does_not_matter(self, tmp_path, entry_point):
+        path = archive_of(EXTRA, tmp_path)
+        ENTRY_POINTS[entry_point](path)
 
 
-@pytest.mark.parametrize("kind", ["tar", "zip"])
-def test_a_bilm_with_links_is_refused(tmp_path, kind):
-    options, weights = bilm_files(TINY_BILM)
-    path = tmp_path / f"bilm.{kind}"
-    if kind == "tar":
+class TestArchivesOfBilms:
+    ERROR = r"files and folders only.*weights\.hdf5.*"
+
+    def test_a_tar_file_with_links_is_refused(self, tmp_path):
+        options, weights = bilm_files(TINY_BILM)
+        path = tmp_path / "bilm.tar"
         with tarfile.open(path, "w") as tar:
             tar.add(options, options.name)
-            link = tarfile.TarInfo(weights.name)
-            link.type, link.linkname = tarfile.SYMTYPE, str(weights)
-            tar.addfile(link)
-    else:
+            tar.addfile(link_in_tar(weights.name, weights))
+        with pytest.raises(ValueError, match=rf"{self.ERROR}bilm\.tar"):
+            unpack(path, tmp_path / "unpacked")
+
+    def test_a_zip_file_with_links_is_refused(self, tmp_path):
+        options, weights = bilm_files(TINY_BILM)
+        path = tmp_path / "bilm.zip"
         with zipfile.ZipFile(path, "w") as members:
             members.write(options, options.name)
-            link_info = zipfile.ZipInfo(weights.name)
-            link_info.external_attr = (stat.S_IFLNK | 0o777) << 16
-            members.writestr(link_info, str(weights))
-    with pytest.raises(ValueError, match=rf"files and folders only.*weights\.hdf5.*bilm\.{kind}"):
-        unpack(path, tmp_path / "unpacked")
+            link = zipfile.ZipInfo(weights.name)
+            link.external_attr = (stat.S_IFLNK | 0o777) << 16
+            members.writestr(link, str(weights))
+        with pytest.raises(ValueError, match=rf"{self.ERROR}bilm\.zip"):
+            unpack(path, tmp_path / "unpacked")
 
 
-BILM = json.loads((CHECKOUT / "models" / "ner" / "config.json").read_text())["model"]["bilm"]
-FULL_OPTIONS = BILM["options"]
+BILM = NER["model"]["bilm"]
 
 
-def with_options(**lstm: object) -> dict[str, object]:
-    return {"bilm": {**BILM, "options": {**FULL_OPTIONS, "lstm": {**FULL_OPTIONS["lstm"], **lstm}}}}
+def with_lstm(**changes: object) -> dict[str, object]:
+    """A model with changed options of its biLM's LSTM."""
+    options = BILM["options"]
+    changed = {**options, "lstm": {**options["lstm"], **changes}}
+    return {"bilm": {**BILM, "options": changed}}
 
 
+EMBEDDER = {"type": "elmo", "pretrained_folder": "outside"}
 # The changed parts of the model of models/ner, and what the error names.
 MODELS = {
     "biLM outside": ({"bilm": {**BILM, "included": "../../outside"}}, "included"),
@@ -131,21 +153,17 @@ MODELS = {
         {"bilm": {**BILM, "type": "transformer", "model_name": "http://x/y"}},
         "model_name",
     ),
-    "many layers": (with_options(n_layers=10**9), "n_layers"),
-    "large layers": (with_options(dim=10**12), "dim"),
-    "words as sizes": (with_options(projection_dim="128"), "projection_dim"),
-    "biLM of a class": ({"bilm": {"type": "evil_module.Evil"}}, "evil_module"),
-    "encoder of a class": ({"encoders": [{"type": "evil_module.Evil"}]}, "evil_module"),
+    "many layers": (with_lstm(n_layers=10**9), "n_layers"),
+    "large layers": (with_lstm(dim=10**12), "dim"),
+    "words as sizes": (with_lstm(projection_dim="128"), "projection_dim"),
+    "biLM of a class": ({"bilm": EVIL}, "evil_module"),
+    "encoder of a class": ({"encoders": [EVIL]}, "evil_module"),
     "weights of the hub": (
         {"encoders": [{"type": "bart_encoder", "model_name": "org/name"}]},
         "bart_encoder",
     ),
     "argument of the embedder": (
-        {
-            "text_field_embedder": {
-                "token_embedders": {"elmo": {"type": "elmo", "pretrained_folder": "outside"}}
-            }
-        },
+        {"text_field_embedder": {"token_embedders": {"elmo": EMBEDDER}}},
         "pretrained_folder",
     ),
 }
@@ -155,11 +173,10 @@ def attacking_model(folder: Path, changes: dict[str, object]) -> Path:
     """The files of models/ner with a different model in its config."""
     model = folder / "model"
     model.mkdir(parents=True, exist_ok=True)
-    config = json.loads((CHECKOUT / "models" / "ner" / "config.json").read_text())
-    config["model"] |= changes
+    config = {**NER, "model": {**NER["model"], **changes}}
     (model / "config.json").write_text(json.dumps(config))
     for name in ("weights.th", "vocabulary"):
-        (model / name).symlink_to(CHECKOUT / "models" / "ner" / name)
+        (model / name).symlink_to(MODEL / name)
     return model
 
 
@@ -176,15 +193,18 @@ class TestConfigs:
         """A limit of one byte would empty it."""
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("ELMO_TASKS_CACHE", str(tmp_path / "cache"))
-        of_a_config = {"cache_folder": "outside", "cache_max_bytes": 1, "cache_dtype": "float16"}
-        path = attacking_model(tmp_path, {"bilm": {**BILM, **of_a_config}})
-        TrainedTask(path)("It works.")
-        assert (tmp_path / "cache").exists() and not (tmp_path / "outside").exists()
-        assert not load_archive(path).config["model"]["bilm"].keys() & of_a_config.keys()
+        settings = {"cache_folder": "outside", "cache_max_bytes": 1, "cache_dtype": "float16"}
+        path = attacking_model(tmp_path, {"bilm": {**BILM, **settings}})
+        task = TrainedTask(path)
+        task("It works.")
+        assert (tmp_path / "cache").exists()
+        assert not (tmp_path / "outside").exists()
+        archive = load_archive(path)
+        assert not archive.config["model"]["bilm"].keys() & settings.keys()
         archive = load_archive(path, overrides={"model.bilm.cache_folder": "mine"})
         assert archive.config["model"]["bilm"]["cache_folder"] == "mine"
 
-    def test_each_door_refuses_it(self, tmp_path, monkeypatch, capsys):
+    def test_each_entry_point_refuses_it(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         path = attacking_model(tmp_path, {"bilm": {**BILM, "included": "../../outside"}})
         (tmp_path / "text.txt").write_text("a b\n")
@@ -192,16 +212,10 @@ class TestConfigs:
         assert "../../outside" in capsys.readouterr().err
         monkeypatch.setenv("ELMO_TASKS_SERVE", str(path))
         serve = pytest.importorskip("elmo_tasks.web.serve")
-        for door in (serve.make_app, lambda: load_archive(path), lambda: spacy_with(path)("a b")):
+        for load in (serve.make_app, partial(load_archive, path), partial(use_in_spacy, path)):
             with pytest.raises(ConfigurationError, match=r"\.\./\.\./outside"):
-                door()
+                load()
         assert not (tmp_path / "outside").exists()
-
-
-def spacy_with(path: Path) -> Language:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("elmo_task", config={"model": str(path)})
-    return nlp
 
 
 class TestSavedPipelines:
@@ -277,9 +291,11 @@ class TestPipesAndDevices:
             os.mkfifo(file)
         else:
             file.symlink_to("/dev/zero")
-        for read in (lambda: spacy.load(saved), lambda: Elmo.from_pretrained(saved / "elmo")):
-            with pytest.raises(ValueError, match=rf"regular file.*{re.escape(name)}"):
-                read()
+        error = rf"regular file.*{re.escape(name)}"
+        with pytest.raises(ValueError, match=error):
+            spacy.load(saved)
+        with pytest.raises(ValueError, match=error):
+            Elmo.from_pretrained(saved / "elmo")
 
     def test_nor_options_of_gigabytes(self, saved):
         os.truncate(saved / "elmo" / "options.json", 2**40)
@@ -315,12 +331,14 @@ class TestNamesOfTheUser:
     @pytest.fixture(autouse=True)
     def hub(self, monkeypatch) -> list[str]:
         """The names that were looked for on the hub, which has a tiny biLM for each."""
-        asked: list[str] = []
-        monkeypatch.setattr(
-            "elmo_tasks.vectors.pretrained.hub_folder",
-            lambda name, patterns: asked.append(name) or TINY_BILM,
-        )
-        return asked
+        requested: list[str] = []
+
+        def hub_folder(name: str, patterns: object) -> Path:
+            requested.append(name)
+            return TINY_BILM
+
+        monkeypatch.setattr("elmo_tasks.vectors.pretrained.hub_folder", hub_folder)
+        return requested
 
     def test_calls_of_the_user_name_models(self, hub, tmp_path):
         nlp = spacy.blank("en")
@@ -363,7 +381,8 @@ class TestNamesOfTheUser:
         nlp.add_pipe("elmo", config={"bilm": str(TINY_BILM), "save_weights": False})
         content = srsly.msgpack_loads(nlp.to_bytes())
         del content["elmo"]
-        loaded = English.from_config(Config().from_str(self.with_other_bilm(nlp.config.to_str())))
+        config = Config().from_str(self.with_other_bilm(nlp.config.to_str()))
+        loaded = English.from_config(config)
         loaded.from_bytes(srsly.msgpack_dumps(content))
         with pytest.raises(ValueError, match="expected a name or a path"):
             loaded("a b")
@@ -373,9 +392,10 @@ class TestNamesOfTheUser:
         nlp = spacy.blank("en")
         nlp.add_pipe("elmo", config={"bilm": str(TINY_BILM)})
         nlp.add_pipe("tok2vec", config=self.layer())
-        made = English.from_config(Config().from_str(self.with_other_bilm(nlp.config.to_str())))
-        made.initialize()
-        made("a b")
+        config = Config().from_str(self.with_other_bilm(nlp.config.to_str()))
+        trained = English.from_config(config)
+        trained.initialize()
+        trained("a b")
         assert hub == ["org/name", "org/name"]
 
 
@@ -387,7 +407,7 @@ class TestSavedModels:
 
     @pytest.fixture
     def folder(self, tmp_path) -> Path:
-        shutil.copytree(CHECKOUT / "models" / "ner", tmp_path / "mine")
+        shutil.copytree(MODEL, tmp_path / "mine")
         (tmp_path / "secret.txt").write_text("secret")
         return tmp_path / "mine"
 
@@ -401,24 +421,28 @@ class TestSavedModels:
             with tarfile.open(path, "w:gz") as tar:
                 for file in folder.iterdir():
                     tar.add(file, file.name)
+        vocabulary = {f"vocabulary/{file.name}" for file in (folder / "vocabulary").glob("*.txt")}
+        assert vocabulary
+        expected = {"README.md", "config.json", "meta.json", "weights.th", *vocabulary}
+        saved = tmp_path / "saved"
         task = TrainedTask(path)
-        task.save(tmp_path / "saved")
-        saved = {
-            str(file.relative_to(tmp_path / "saved")) for file in (tmp_path / "saved").rglob("*.*")
-        }
-        words = {f"vocabulary/{file.name}" for file in (folder / "vocabulary").glob("*.txt")}
-        assert words and saved == {"README.md", "config.json", "meta.json", "weights.th", *words}
-        content = srsly.msgpack_loads(spacy_with(path).get_pipe("elmo_task").to_bytes())
-        assert content.keys() == {"model/name.json", *(f"model/{name}" for name in saved)}
+        task.save(saved)
+        assert {str(file.relative_to(saved)) for file in saved.rglob("*.*")} == expected
+        component = spacy_with(path).get_pipe("elmo_task")
+        names_in_bytes = set(srsly.msgpack_loads(component.to_bytes()))
+        assert names_in_bytes == {"model/name.json"} | {f"model/{name}" for name in expected}
 
     @pytest.mark.parametrize("name", ["README.md", "vocabulary/my_tags.txt"])
     def test_targets_of_links_are_not(self, folder, name, tmp_path):
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(tmp_path / "secret.txt")
+        error = rf"a link to .*secret\.txt.*{Path(name).name}"
         task = TrainedTask(folder)
-        for save in (lambda: task.save(tmp_path / "saved"), spacy_with(folder).to_bytes):
-            with pytest.raises(ValueError, match=rf"a link to .*secret\.txt.*{Path(name).name}"):
-                save()
+        with pytest.raises(ValueError, match=error):
+            task.save(tmp_path / "saved")
+        nlp = spacy_with(folder)
+        with pytest.raises(ValueError, match=error):
+            nlp.to_bytes()
         assert not (tmp_path / "saved").exists()
 
     def test_a_model_in_the_cache_of_the_hub_has_links(self, folder, tmp_path):
@@ -430,15 +454,16 @@ class TestSavedModels:
             link = snapshot / file.relative_to(folder)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(blobs / str(number))
-        TrainedTask(snapshot).save(tmp_path / "saved")
+        task = TrainedTask(snapshot)
+        task.save(tmp_path / "saved")
+        saved_config = (tmp_path / "saved" / "config.json").read_bytes()
+        assert saved_config == (folder / "config.json").read_bytes()
         # A folder that only looks like one.
         blobs.rename(tmp_path / "outside")
         blobs.symlink_to(tmp_path / "outside")
+        task = TrainedTask(snapshot)
         with pytest.raises(ValueError, match="a link to"):
-            TrainedTask(snapshot).save(tmp_path / "again")
-        assert (tmp_path / "saved" / "config.json").read_bytes() == (
-            folder / "config.json"
-        ).read_bytes()
+            task.save(tmp_path / "again")
 
 
 COMPONENTS = ["elmo", "elmo_ner", "elmo_srl", "elmo_coref", "elmo_sst", "elmo_pos", "elmo_task"]
@@ -452,14 +477,11 @@ class TestNamesInBytes:
     def test_no_component_writes_outside_its_folder(
         self, tmp_path, monkeypatch, component, outside
     ):
-        (tmp_path / "files").mkdir()
-        monkeypatch.setattr(
-            "elmo_tasks.spacy.pipeline.mkdtemp", lambda: str(tmp_path / "files" / "in")
-        )
-        (tmp_path / "files" / "in").mkdir()
-        pipe = spacy.blank("en").create_pipe(
-            component, config={"model": "mine"} if component == "elmo_task" else {}
-        )
+        folder = tmp_path / "files" / "in"
+        folder.mkdir(parents=True)
+        monkeypatch.setattr("elmo_tasks.spacy.pipeline.mkdtemp", lambda: str(folder))
+        config = {"model": "mine"} if component == "elmo_task" else {}
+        pipe = spacy.blank("en").create_pipe(component, config=config)
         data = srsly.msgpack_dumps({outside.format(tmp=tmp_path): b"x"})
         with pytest.raises(ValueError, match="outside"):
             pipe.from_bytes(data)

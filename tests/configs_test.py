@@ -11,6 +11,7 @@ from tests.bilm.many_langs.models import write_model
 from tests.paths import CHECKOUT, SHIPPED_BILM, TINY_BILM, TRAINING_CONFIGS
 
 NAMES = ("ELMO_TASKS_DATA", "ELMO_TASKS_GLOVE", "ELMO_TASKS_BILM", "ELMO_TASKS_LAYER")
+OPEN_VECTORS = CHECKOUT / "data" / "open" / "glove" / "glove.open.100d.txt.gz"
 LIBRARY = TRAINING_CONFIGS / "lib" / "environment.libsonnet"
 
 
@@ -35,14 +36,15 @@ class TestConfigVariables:
             (["glove.6B.50d.txt", "_tmp-1-glove.6B.100d.txt"], "glove.6B.50d.txt"),
             (["glove.6B.50d.txt", "glove.6B.100d.txt"], "glove.open.100d.txt.gz"),
             # Vectors that the package has.
-            (["README.md"], str(CHECKOUT / "data" / "open" / "glove" / "glove.open.100d.txt.gz")),
+            (["README.md"], str(OPEN_VECTORS)),
         ],
     )
     def test_the_only_file_of_vectors_is_taken(self, tmp_path, names, expected):
         (tmp_path / "glove").mkdir()
         for name in names:
             (tmp_path / "glove" / name).touch()
-        assert config_variables({"ELMO_TASKS_DATA": str(tmp_path)})["ELMO_TASKS_GLOVE"] == expected
+        variables = config_variables({"ELMO_TASKS_DATA": str(tmp_path)})
+        assert variables["ELMO_TASKS_GLOVE"] == expected
 
     def test_the_defaults_are_the_included_files(self, fixtures_root):
         defaults = {
@@ -51,7 +53,8 @@ class TestConfigVariables:
             "ELMO_TASKS_BILM": "small-open",
             "ELMO_TASKS_LAYER": "1",
         }
-        assert config_variables() == config_variables(dict.fromkeys(NAMES, "")) == defaults
+        assert config_variables() == defaults
+        assert config_variables(dict.fromkeys(NAMES, "")) == defaults
         for name in NAMES[1:]:
             assert config_variables({name: "/some/where"}) == {**defaults, name: "/some/where"}
 
@@ -60,12 +63,11 @@ class TestEvaluateFile:
     def test_an_argument_takes_precedence_over_the_environment(self, nothing_set, tmp_path):
         nothing_set.setenv("ELMO_TASKS_DATA", "/environment")
         content = f"{{ path: (import '{LIBRARY}').data('x'), other: std.extVar('other') }}"
-        for given, expected in (
-            ({}, "/environment/x"),
-            ({"ELMO_TASKS_DATA": "/argument"}, "/argument/x"),
-        ):
-            config = evaluated(tmp_path / "config.jsonnet", content, other="value", **given)
-            assert config == {"path": expected, "other": "value"}
+        file = tmp_path / "config.jsonnet"
+        config = evaluated(file, content, other="value")
+        assert config == {"path": "/environment/x", "other": "value"}
+        config = evaluated(file, content, other="value", ELMO_TASKS_DATA="/argument")
+        assert config == {"path": "/argument/x", "other": "value"}
 
     @pytest.mark.parametrize(
         "bilm", [None, "small-open", SHIPPED_BILM, f"{SHIPPED_BILM}/", TINY_BILM], ids=str

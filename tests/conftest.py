@@ -103,10 +103,9 @@ def write_variant(
     from tests.task_models import variant_config
 
     def write(task: str, *args: Any, **kwargs: Any) -> Path:
+        template = training_configs / "lib" / f"{task}.libsonnet"
         path = tmp_path / "variant.jsonnet"
-        path.write_text(
-            variant_config(training_configs / "lib" / f"{task}.libsonnet", *args, **kwargs)
-        )
+        path.write_text(variant_config(template, *args, **kwargs))
         return path
 
     return write
@@ -120,7 +119,11 @@ def make_model(write_variant: Callable[..., Path]) -> "Callable[..., TaskModel]"
     """
     from tests.task_models import model_of
 
-    return lambda task, *args, **kwargs: model_of(task, write_variant(task, *args, **kwargs))
+    def make(task: str, *args: Any, **kwargs: Any) -> "TaskModel":
+        config = write_variant(task, *args, **kwargs)
+        return model_of(task, config)
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -131,9 +134,12 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """
     from tests.archives import write_archive
 
-    return cache(
-        lambda task, *args: write_archive(tmp_path_factory.mktemp("archives") / task, task, *args)
-    )
+    @cache
+    def write_once(task: str, *args: Any) -> Path:
+        folder = tmp_path_factory.mktemp("archives") / task
+        return write_archive(folder, task, *args)
+
+    return write_once
 
 
 @pytest.fixture(scope="session")
@@ -151,13 +157,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     """
     from tests.modules.contextual.checkpoints import write_checkpoint
 
-    written: dict[str, Path] = {}
+    @cache
+    def write_once(family: str) -> Path:
+        folder = tmp_path_factory.mktemp("checkpoints") / family
+        return write_checkpoint(family, folder)
 
-    def write(family: str) -> Path:
-        if family not in written:
-            written[family] = write_checkpoint(
-                family, tmp_path_factory.mktemp("checkpoints") / family
-            )
-        return written[family]
-
-    return write
+    return write_once

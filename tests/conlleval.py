@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 STARTS = {("B", "B"), ("I", "B"), ("O", "B"), ("O", "I")}
 ENDS = {("B", "B"), ("B", "O"), ("I", "B"), ("I", "O")}
+OUTSIDE = ("O", "")
 
 
 def start_of_chunk(previous: str, tag: str, previous_type: str, type_: str) -> bool:
@@ -25,8 +26,10 @@ def split(tag: str) -> tuple[str, str]:
 
 def chunks(tags: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     """The type, first word and last word of each chunk."""
-    previous, previous_type, start = "O", "", None
-    for index, (tag, type_) in enumerate([*map(split, tags), ("O", "")]):
+    previous = "O"
+    previous_type = ""
+    start = None
+    for index, (tag, type_) in enumerate([*map(split, tags), OUTSIDE]):
         if end_of_chunk(previous, tag, previous_type, type_):
             assert start is not None
             yield previous_type, start, index - 1
@@ -44,28 +47,31 @@ def counts(
     Correct, found (predicted) and gold chunks per type, from pairs of gold and predicted tags. A
     chunk is correct if both sides start together, have the same type throughout, and end together.
     """
-    correct, found, gold = Counter[str](), Counter[str](), Counter[str]()
+    correct = Counter[str]()
+    found = Counter[str]()
+    gold = Counter[str]()
     in_correct = False
-    last_gold, last_guess = ("O", ""), ("O", "")
+    last_tag, last_type = OUTSIDE
+    last_guess, last_guessed_type = OUTSIDE
     for gold_tags, guessed_tags in sentences:
         # An empty line after each sentence counts as outside.
-        lines = zip(
-            [*map(split, gold_tags), ("O", "")], [*map(split, guessed_tags), ("O", "")], strict=True
-        )
-        for (tag, type_), (guess, guessed_type) in lines:
-            gold_ends = end_of_chunk(last_gold[0], tag, last_gold[1], type_)
-            guess_ends = end_of_chunk(last_guess[0], guess, last_guess[1], guessed_type)
-            gold_starts = start_of_chunk(last_gold[0], tag, last_gold[1], type_)
-            guess_starts = start_of_chunk(last_guess[0], guess, last_guess[1], guessed_type)
+        gold_column = [*map(split, gold_tags), OUTSIDE]
+        guessed_column = [*map(split, guessed_tags), OUTSIDE]
+        for (tag, type_), (guess, guessed_type) in zip(gold_column, guessed_column, strict=True):
+            gold_ends = end_of_chunk(last_tag, tag, last_type, type_)
+            guess_ends = end_of_chunk(last_guess, guess, last_guessed_type, guessed_type)
+            gold_starts = start_of_chunk(last_tag, tag, last_type, type_)
+            guess_starts = start_of_chunk(last_guess, guess, last_guessed_type, guessed_type)
             if in_correct:
-                if gold_ends and guess_ends and last_gold[1] == last_guess[1]:
+                if gold_ends and guess_ends and last_type == last_guessed_type:
                     in_correct = False
-                    correct[last_gold[1]] += 1
+                    correct[last_type] += 1
                 elif gold_ends != guess_ends or guessed_type != type_:
                     in_correct = False
             if gold_starts and guess_starts and guessed_type == type_:
                 in_correct = True
             gold[type_] += gold_starts
             found[guessed_type] += guess_starts
-            last_gold, last_guess = (tag, type_), (guess, guessed_type)
+            last_tag, last_type = tag, type_
+            last_guess, last_guessed_type = guess, guessed_type
     return correct, found, gold

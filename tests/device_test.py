@@ -1,10 +1,10 @@
-"""The word `device` at every door: one name, one default and one error."""
+"""The word `device` at every entry point: one name, one default and one error."""
 
 import pickle
 import shlex
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import spacy
@@ -22,109 +22,158 @@ from elmo_tasks.spacy.task_components import TaskComponent
 from elmo_tasks.vectors.devices import device_of
 from elmo_tasks.vectors.sklearn_vectorizer import ElmoVectorizer
 from tests.devices import ON_CUDA
-from tests.paths import TINY_BILM
+from tests.paths import FIXTURES, TINY_BILM
 from tests.vectors.options_test import defaults
 
 TEXT = "Ann met Bob in Rome . He was tired ."
 
 
+@dataclass(frozen=True)
+class Files:
+    """What the entry points read and write, as they take it."""
+
+    folder: Path
+    # An archive of a model for names.
+    model: str
+
+    @property
+    def text(self) -> str:
+        return str(self.folder / "text.txt")
+
+    def output(self, name: str) -> str:
+        return str(self.folder / name)
+
+
 @pytest.fixture
-def files(tmp_path, archive):
+def files(tmp_path: Path, archive: Callable[..., Path]) -> Files:
     (tmp_path / "text.txt").write_text(f"{TEXT}\n")
-    names = {"text": "text.txt", "jsonl": "out.jsonl", "h5": "out.h5", "index": "index"}
-    return {
-        **{key: str(tmp_path / name) for key, name in names.items()},
-        "model": str(archive("ner", "none", 3)),
-    }
+    return Files(tmp_path, str(archive("ner", "none", 3)))
 
 
-def in_spacy(name: str, **config: Any) -> None:
+class EntryPoints:
+    """Each method computes something on a device; a command returns its exit status."""
+
+    def __init__(
+        self, files: Files, command: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.files = files
+        self.command = command
+        self.monkeypatch = monkeypatch
+
+    def elmo(self, device: str) -> None:
+        Elmo.from_pretrained(TINY_BILM, device=device).embed([TEXT])
+
+    def vectorizer(self, device: str) -> None:
+        ElmoVectorizer(TINY_BILM, device=device).fit_transform([TEXT])
+
+    def trained_task(self, device: str) -> None:
+        TrainedTask(self.files.model, device=device)(TEXT)
+
+    def embed(self, device: str) -> int:
+        output = self.files.output("out.h5")
+        bilm = str(TINY_BILM)
+        return main(["embed", self.files.text, output, "--bilm", bilm, "--device", device])
+
+    def annotate(self, device: str) -> int:
+        output = self.files.output("out.jsonl")
+        model = self.files.model
+        return main(["annotate", model, self.files.text, output, "--device", device])
+
+    def spacy_vectors(self, device: str) -> None:
+        run_in_spacy("elmo", bilm=str(TINY_BILM), device=device)
+
+    def spacy_names(self, device: str) -> None:
+        run_in_spacy("elmo_ner", model=self.files.model, device=device)
+
+    def spacy_task(self, device: str) -> None:
+        run_in_spacy("elmo_task", model=self.files.model, device=device)
+
+    def service(self, device: str) -> None:
+        pytest.importorskip("fastapi_offline")
+        from elmo_tasks.web.serve import make_app
+
+        self.monkeypatch.setenv("ELMO_TASKS_SERVE", shlex.quote(self.files.model))
+        self.monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", device)
+        make_app()
+
+    def neighbors(self, device: str) -> None:
+        index = self.files.output("index")
+        options = ["--bilm", TINY_BILM, "--device", device]
+        self.command("elmo-neighbors", "index", self.files.text, index, *options)
+
+    def perplexity(self, device: str) -> None:
+        self.command("elmo-perplexity", TINY_BILM, self.files.text, "--device", device)
+
+    def word_senses(self, device: str) -> None:
+        data = FIXTURES / "wsd"
+        self.command("elmo-wsd", "--data", data, "--bilm", TINY_BILM, "--device", device)
+
+    def demo(self, device: str) -> None:
+        pytest.importorskip("gradio")
+        self.command("elmo-demo", self.files.model, "--device", device)
+
+
+@pytest.fixture
+def entry_points(
+    files: Files, command: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> EntryPoints:
+    return EntryPoints(files, command, monkeypatch)
+
+
+def run_in_spacy(component: str, **config: str) -> None:
     nlp = spacy.blank("en")
-    nlp.add_pipe(name, config=config)
+    nlp.add_pipe(component, config=config)
     nlp(TEXT)
 
 
-def served(monkeypatch: pytest.MonkeyPatch, model: str, device: str) -> None:
-    pytest.importorskip("fastapi_offline")
-    from elmo_tasks.web.serve import make_app
-
-    monkeypatch.setenv("ELMO_TASKS_SERVE", shlex.quote(model))
-    monkeypatch.setenv("ELMO_TASKS_SERVE_DEVICE", device)
-    make_app()
-
-
-DOORS: dict[str, Callable[[dict[str, str], str, Any, Any], Any]] = {
-    "Elmo": lambda files, device, *_: Elmo.from_pretrained(TINY_BILM, device=device).embed([TEXT]),
-    "ElmoVectorizer": lambda files, device, *_: ElmoVectorizer(
-        TINY_BILM, device=device
-    ).fit_transform([TEXT]),
-    "embed": lambda files, device, *_: main(
-        ["embed", files["text"], files["h5"], "--bilm", str(TINY_BILM), "--device", device]
-    ),
-    "TrainedTask": lambda files, device, *_: TrainedTask(files["model"], device=device)(TEXT),
-    "annotate": lambda files, device, *_: main(
-        ["annotate", files["model"], files["text"], files["jsonl"], "--device", device]
-    ),
-    "elmo": lambda files, device, *_: in_spacy("elmo", bilm=str(TINY_BILM), device=device),
-    "elmo_ner": lambda files, device, *_: in_spacy("elmo_ner", model=files["model"], device=device),
-    "elmo_task": lambda files, device, *_: in_spacy(
-        "elmo_task", model=files["model"], device=device
-    ),
-    "serve": lambda files, device, _, monkeypatch: served(monkeypatch, files["model"], device),
-    "elmo-neighbors": lambda files, device, command, _: command(
-        "elmo-neighbors",
-        "index",
-        files["text"],
-        files["index"],
-        "--bilm",
-        TINY_BILM,
-        "--device",
-        device,
-    ),
-}
+COMMANDS = ["embed", "annotate"]
+QUICK = [
+    "elmo",
+    "vectorizer",
+    "trained_task",
+    "spacy_vectors",
+    "spacy_names",
+    "spacy_task",
+    "service",
+    "neighbors",
+]
 
 
 @pytest.mark.parametrize("device", ["cpu", ON_CUDA])
-@pytest.mark.parametrize("door", DOORS)
-def test_a_device_is_used(files, command, monkeypatch, door, device):
-    found = DOORS[door](files, device, command, monkeypatch)
-    assert found == 0 if door in ("embed", "annotate") else not isinstance(found, int)
+@pytest.mark.parametrize("name", [*QUICK, *COMMANDS])
+def test_a_device_is_used(entry_points, name, device):
+    status = getattr(entry_points, name)(device)
+    assert status == (0 if name in COMMANDS else None)
 
 
-@pytest.mark.parametrize("door", [*DOORS, "elmo-perplexity", "elmo-wsd", "elmo-demo"])
-def test_a_device_that_does_not_exist_is_an_error(
-    files, command, monkeypatch, capsys, fixtures_root, door
-):
-    arguments = {
-        "elmo-perplexity": [TINY_BILM, files["text"]],
-        "elmo-wsd": ["--data", fixtures_root / "wsd", "--bilm", TINY_BILM],
-        "elmo-demo": [files["model"]],
-    }
-    if door == "elmo-demo":
-        pytest.importorskip("gradio")
-    run = DOORS.get(door, lambda *_: command(door, *arguments[door], "--device", "cuda:7"))
-    try:
-        found = run(files, "cuda:7", command, monkeypatch)
-        message = capsys.readouterr().err
-        assert found == 1
-    except (ValueError, SystemExit) as error:
-        message = str(error)
-    assert "expected one of the devices cpu" in message and "got 'cuda:7'" in message
+@pytest.mark.parametrize("name", [*QUICK, "perplexity", "word_senses", "demo"])
+def test_a_device_that_does_not_exist_is_an_error(entry_points, name):
+    with pytest.raises((ValueError, SystemExit)) as error:
+        getattr(entry_points, name)("cuda:7")
+    assert "expected one of the devices cpu" in str(error.value)
+    assert "got 'cuda:7'" in str(error.value)
 
 
-@pytest.mark.parametrize("door", [device_of, device_in_spacy])
-def test_the_number_of_a_gpu_is_not_the_default(door):
-    has_gpu = torch.cuda.is_available()
-    with (
-        nullcontext()
-        if has_gpu
-        else pytest.raises(ValueError, match="one of the devices cpu, got '0'")
-    ):
-        assert door(0) == torch.device("cuda", 0)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_prints_that_a_device_does_not_exist(entry_points, capsys, name):
+    assert getattr(entry_points, name)("cuda:7") == 1
+    message = capsys.readouterr().err
+    assert "expected one of the devices cpu" in message
+    assert "got 'cuda:7'" in message
+
+
+@pytest.mark.parametrize("read_device", [device_of, device_in_spacy])
+def test_the_number_of_a_gpu_is_not_the_default(read_device):
+    if torch.cuda.is_available():
+        assert read_device(0) == torch.device("cuda", 0)
+    else:
+        with pytest.raises(ValueError, match="one of the devices cpu, got '0'"):
+            read_device(0)
 
 
 def test_names_and_defaults_are_those_of_elmo():
-    doors = (
+    signatures = (
+        Elmo.from_pretrained,
         ElmoVectorizer,
         EmbedOptions,
         TrainedTask,
@@ -132,24 +181,33 @@ def test_names_and_defaults_are_those_of_elmo():
         TaskComponent,
         ElmoComponent,
         LanguageModel,
+        PosTagger,
     )
-    expected = defaults(Elmo.from_pretrained)["device"]
-    assert (
-        [defaults(door)["device"] for door in (*doors, PosTagger)] == [expected] * 8 == [None] * 8
-    )
+    for signature in signatures:
+        assert defaults(signature)["device"] is None, signature
 
 
 def test_a_copy_keeps_the_device(files):
     """
-    Not the place of a model that is loaded by default: the other process may have a different GPU,
+    Not the device of a model that is loaded by default: the other process may have a different GPU,
     or none.
     """
-    content = pickle.dumps(TrainedTask(files["model"], device="cpu"))
+    content = pickle.dumps(TrainedTask(files.model, device="cpu"))
     assert b"cpu" in content
-    assert pickle.loads(content)(TEXT) == TrainedTask(files["model"])(TEXT)
+    assert pickle.loads(content)(TEXT) == TrainedTask(files.model)(TEXT)
 
 
 def test_a_gpu_is_the_default_if_there_is_one(monkeypatch):
-    asked = []
-    monkeypatch.setattr("torch.cuda.is_available", lambda: asked.append(True) or False)
-    assert (device_of(None).type, device_of("cpu").type, asked) == ("cpu", "cpu", [True])
+    n_questions = 0
+
+    def is_available() -> bool:
+        nonlocal n_questions
+        n_questions += 1
+        return False
+
+    monkeypatch.setattr("torch.cuda.is_available", is_available)
+    assert device_of(None).type == "cpu"
+    assert n_questions == 1
+    # Whether there is one does not matter here.
+    assert device_of("cpu").type == "cpu"
+    assert n_questions == 1

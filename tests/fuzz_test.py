@@ -10,13 +10,14 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
 
 from elmo_tasks.bilm import BilmOptions
 from elmo_tasks.bilm.softmax.word_list import WordList
@@ -40,122 +41,189 @@ WSD = FIXTURES / "wsd" / "test"
 OPTIONS = BilmOptions.from_file(TINY_BILM / "options.json")
 N_MUTATIONS = int(os.environ.get("ELMO_TASKS_FUZZ", "25"))
 # Content of files from malicious authors or from other programs.
+CONTROL_CHARACTERS = [b"\0", b"\r", b"\r\n", b"\t", b"\n\n\n", b"\x1b[2J"]
+BYTE_ORDER_MARKS = [b"\xef\xbb\xbf", b"\xff\xfe"]
+BROKEN_UTF8 = [b"\xff", b"\xed\xa0\x80"]
+UNUSUAL_CHARACTERS = ["\u200b\u2028\u202e\U0001f600".encode()]
+LONG = [b" " * 300, b"x" * 20_000, b"1" * 5000, b"[" * 5000, b"{" * 5000, b"(" * 5000]
+JSON_TOKENS = [b'"', b"\\", b"\\ud800", b"-1", b"NaN", b"1e999", b"null"]
+MARKUP = [b"&amp;", b"]]>", b"<!DOCTYPE a>"]
+CONLL_MARKERS = [b"#begin document", b"-DOCSTART-"]
 FRAGMENTS: list[bytes] = [
-    *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\r\n", b"\t", b"\n\n\n", b" " * 300, b"\x1b[2J"),
-    *(b"[" * 5000, b"{" * 5000, b"(" * 5000, b'"', b"\\ud800", b"1" * 5000, b"-1", b"NaN", b"1e999", b"null", b"\\"),
-    *("\u200b\u2028\u202e\U0001f600".encode(), b"x" * 20_000, b"&amp;", b"]]>", b"<!DOCTYPE a>", b"\xed\xa0\x80"),
-    *(b"#begin document", b"-DOCSTART-"),
-]  # fmt: skip
+    *CONTROL_CHARACTERS,
+    *BYTE_ORDER_MARKS,
+    *BROKEN_UTF8,
+    *UNUSUAL_CHARACTERS,
+    *LONG,
+    *JSON_TOKENS,
+    *MARKUP,
+    *CONLL_MARKERS,
+]
+
+
+def flip_a_bit(content: bytes, draw: random.Random) -> bytes:
+    changed = bytearray(content)
+    if changed:
+        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+    return bytes(changed)
+
+
+def cut(content: bytes, draw: random.Random) -> bytes:
+    return content[: draw.randrange(len(content) + 1)]
+
+
+def insert(content: bytes, draw: random.Random) -> bytes:
+    position = draw.randrange(len(content) + 1)
+    return content[:position] + draw.choice(FRAGMENTS) + content[position:]
+
+
+def delete(content: bytes, draw: random.Random) -> bytes:
+    start = draw.randrange(len(content) + 1)
+    end = draw.randrange(start, len(content) + 1)
+    return content[:start] + content[end:]
+
+
+def swap_lines(content: bytes, draw: random.Random) -> bytes:
+    lines = content.split(b"\n")
+    one = draw.randrange(len(lines))
+    other = draw.randrange(len(lines))
+    lines[one], lines[other] = lines[other], lines[one]
+    return b"\n".join(lines)
+
+
+def repeat_a_line(content: bytes, draw: random.Random) -> bytes:
+    lines = content.split(b"\n")
+    position = draw.randrange(len(lines))
+    lines.insert(position, draw.choice(lines))
+    return b"\n".join(lines)
+
+
+MUTATIONS = [flip_a_bit, cut, insert, delete, swap_lines, repeat_a_line]
 
 
 def mutated(content: bytes, draw: random.Random) -> bytes:
-    """
-    Makes one to three changes: a flipped bit, a cut, an inserted fragment, or swapped or repeated
-    lines.
-    """
+    """Makes one to three changes."""
     for _ in range(draw.randint(1, 3)):
-        place = draw.randrange(len(content)) if content else 0
-        kind = draw.randrange(6)
-        if kind == 0 and content:
-            content = (
-                content[:place]
-                + bytes([content[place] ^ 1 << draw.randrange(8)])
-                + content[place + 1 :]
-            )
-        elif kind == 1:
-            content = content[:place]
-        elif kind == 2:
-            content = content[:place] + draw.choice(FRAGMENTS) + content[place:]
-        elif kind == 3:
-            content = content[:place] + content[draw.randrange(place, len(content) + 1) :]
-        else:
-            lines = content.split(b"\n")
-            first, second = draw.randrange(len(lines)), draw.randrange(len(lines))
-            if kind == 4:
-                lines[first], lines[second] = lines[second], lines[first]
-            else:
-                lines.insert(first, lines[second])
-            content = b"\n".join(lines)
+        mutate = draw.choice(MUTATIONS)
+        content = mutate(content, draw)
     return content
 
 
-def consumed(items: Iterable[Any]) -> int:
-    return sum(1 for _ in islice(items, 10_000))
+def read_all(items: Iterable[object]) -> None:
+    """Up to 10,000, so that damage cannot make a test endless."""
+    for _ in islice(items, 10_000):
+        pass
 
 
-def reader_of(reader_class: Callable[[], Any]) -> Callable[[Path], object]:
-    reader = cache(reader_class)
-    return lambda path: consumed(reader().read(str(path)))
+def with_reader(reader_class: Callable[[], DatasetReader]) -> Callable[[Path], None]:
+    """A function that reads a file; its reader is made at the first call."""
+    make_reader = cache(reader_class)
+
+    def read(path: Path) -> None:
+        read_all(make_reader().read(str(path)))
+
+    return read
 
 
-def read_wsd(path: Path) -> None:
+def read_language_model_text(path: Path) -> None:
+    read_all(LmText(str(path)))
+
+
+def read_tiny_weights(path: Path) -> None:
+    read_weights(path, OPTIONS)
+
+
+def read_tiny_softmax(path: Path) -> None:
+    read_softmax(path, OPTIONS)
+
+
+def read_word_senses(path: Path) -> None:
     keys = "mini-1.gold.key.txt"
     if path.parent != WSD:
         shutil.copy(WSD / keys, path.parent / keys)
-    consumed(WsdCorpus(path))
+    read_all(WsdCorpus(path))
 
 
-# For each format, an included file and the function that reads it.
-FORMATS: dict[str, tuple[Path, Callable[[Path], object]]] = {
-    "ner": (FIXTURES / "ner" / "dev.txt", reader_of(NerReader)),
-    "srl": (FIXTURES / "srl" / "dev" / "small.gold_conll", reader_of(SrlReader)),
-    "snli": (FIXTURES / "snli" / "dev.jsonl", reader_of(SnliReader)),
-    "squad": (FIXTURES / "squad" / "dev.json", reader_of(SquadReader)),
-    "coref": (FIXTURES / "coref" / "dev.conll", reader_of(CorefReader)),
-    "sst": (FIXTURES / "sst" / "dev.txt", reader_of(SstReader)),
-    "pos": (FIXTURES / "pos" / "dev.conllu", reader_of(PosReader)),
-    "lm": (FIXTURES / "lm" / "dev.txt", lambda path: consumed(LmText(str(path)))),
-    "options": (TINY_BILM / "options.json", BilmOptions.from_file),
-    "weights": (TINY_BILM / "weights.hdf5", lambda path: read_weights(path, OPTIONS)),
-    "softmax": (TINY_BILM / "weights.hdf5", lambda path: read_softmax(path, OPTIONS)),
-    "wsd": (WSD / "mini-1.data.xml", read_wsd),
-    "glove": (FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors),
-    "words": (SHIPPED_BILM / "vocab.txt", WordList.from_file),
+def embed(path: Path) -> None:
+    embed_file(path, path.with_name("out.h5"), EmbedOptions(str(TINY_BILM)))
+
+
+class Format(NamedTuple):
+    """An included file, and a function that reads a file like it."""
+
+    file: Path
+    read: Callable[[Path], object]
+
+
+FORMATS = {
+    "ner": Format(FIXTURES / "ner" / "dev.txt", with_reader(NerReader)),
+    "srl": Format(FIXTURES / "srl" / "dev" / "small.gold_conll", with_reader(SrlReader)),
+    "snli": Format(FIXTURES / "snli" / "dev.jsonl", with_reader(SnliReader)),
+    "squad": Format(FIXTURES / "squad" / "dev.json", with_reader(SquadReader)),
+    "coref": Format(FIXTURES / "coref" / "dev.conll", with_reader(CorefReader)),
+    "sst": Format(FIXTURES / "sst" / "dev.txt", with_reader(SstReader)),
+    "pos": Format(FIXTURES / "pos" / "dev.conllu", with_reader(PosReader)),
+    "lm": Format(FIXTURES / "lm" / "dev.txt", read_language_model_text),
+    "options": Format(TINY_BILM / "options.json", BilmOptions.from_file),
+    "weights": Format(TINY_BILM / "weights.hdf5", read_tiny_weights),
+    "softmax": Format(TINY_BILM / "weights.hdf5", read_tiny_softmax),
+    "wsd": Format(WSD / "mini-1.data.xml", read_word_senses),
+    "glove": Format(FIXTURES / "glove" / "glove.open.100d.txt.gz", StaticVectors),
+    "words": Format(SHIPPED_BILM / "vocab.txt", WordList.from_file),
 }
 TEXT_FORMATS = ["ner", "srl", "snli", "squad", "coref", "sst", "pos", "lm", "wsd"]
 
 
-# Files of other corpora, and the formats that read them.
-NER = b"".join(
-    b"%s NNP I-NP %s\n" % pair for pair in [(b"Anna", b"B-PER"), (b"sang", b"O"), (b".", b"O")] * 2
-)
-SKELETON = b"bn/abc 0 %d [WORD] NN * - - - - * (V*) -\n"
-FOREIGN: dict[str, tuple[bytes, set[str]]] = {
-    "CoNLL-U": (
-        b"# sent_id = 1\n"
-        + b"".join(b"%d\tik\tik\tPRON\tPRP" % n + b"\t_" * 5 + b"\n" for n in (1, 2)),
-        {"pos", "lm", "embed"},
+class Foreign(NamedTuple):
+    """The content of a file of another corpus, and the names of the formats that read it."""
+
+    content: bytes
+    formats: set[str]
+
+
+CONLLU = b"""\
+# sent_id = 1
+1\tik\tik\tPRON\tPRP\t_\t_\t_\t_\t_
+2\tik\tik\tPRON\tPRP\t_\t_\t_\t_\t_
+"""
+GERMEVAL = b"#\thttp://a\t[2010]\n1\tAnna\tB-PER\tO\n2\tsang\tO\tO\n"
+NER = b"Anna NNP I-NP B-PER\nsang NNP I-NP O\n. NNP I-NP O\n" * 2
+SKELETON = b"""\
+#begin document (bn/abc); part 000
+bn/abc 0 0 [WORD] NN * - - - - * (V*) -
+bn/abc 0 1 [WORD] NN * - - - - * (V*) -
+
+#end document
+"""
+FOREIGN = {
+    "CoNLL-U": Foreign(CONLLU, {"pos", "lm", "embed"}),
+    "GermEval": Foreign(GERMEVAL, {"pos"}),
+    "CoNLL-2003": Foreign(b"-DOCSTART- -X- -X- O\n\n" + NER, {"ner"}),
+    "CoNLL-2000": Foreign(NER, {"ner"}),
+    "skeleton": Foreign(SKELETON, set()),
+    "FASTA": Foreign(b">sp|P1 a protein\nMGSSHHHHHH\nMKQ\n", set()),
+    "JSON lines": Foreign(b'{"sentence": "Jordan beat Chelsea."}\n', set()),
+    "JSON array": Foreign(
+        b'[{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}]', set()
     ),
-    "GermEval": (b"#\thttp://a\t[2010]\n1\tAnna\tB-PER\tO\n2\tsang\tO\tO\n", {"pos"}),
-    "CoNLL-2003": (b"-DOCSTART- -X- -X- O\n\n" + NER, {"ner"}),
-    "CoNLL-2000": (NER, {"ner"}),
-    "skeleton": (
-        b"#begin document (bn/abc); part 000\n"
-        + SKELETON % 0
-        + SKELETON % 1
-        + b"\n#end document\n",
-        set(),
-    ),
-    "FASTA": (b">sp|P1 a protein\nMGSSHHHHHH\nMKQ\n", set()),
-    "JSON lines": (b'{"sentence": "Jordan beat Chelsea."}\n', set()),
-    "JSON array": (b'[{"gold_label": "neutral", "sentence1": "a", "sentence2": "b"}]', set()),
-    "markup": (b'<doc id="1" title="A">\nA sentence .\n</doc>\n', {"wsd"}),
-    "table": (b"id\ttext\n1\tA good film .\n2\tBad .\n", set()),
+    "markup": Foreign(b'<doc id="1" title="A">\nA sentence .\n</doc>\n', {"wsd"}),
+    "table": Foreign(b"id\ttext\n1\tA good film .\n2\tBad .\n", set()),
 }
+TEXT_READERS = {name: FORMATS[name].read for name in TEXT_FORMATS} | {"embed": embed}
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
-@pytest.mark.parametrize("name", [*TEXT_FORMATS, "embed"])
+@pytest.mark.parametrize("name", TEXT_READERS)
 def test_a_file_of_a_different_format_is_refused(tmp_path, name, foreign):
-    content, readers = FOREIGN[foreign]
+    content, formats = FOREIGN[foreign]
+    read = TEXT_READERS[name]
     path = tmp_path / "file.txt"
     path.write_bytes(content)
-    job = partial(embed_file, output=tmp_path / "out.h5", options=EmbedOptions(str(TINY_BILM)))
-    if name in readers:
-        (job if name == "embed" else FORMATS[name][1])(path)
-        return
-    with pytest.raises((ValueError, ConfigurationError), match=r"file\.txt|file\.gold"):
-        (job if name == "embed" else FORMATS[name][1])(path)
+    if name in formats:
+        read(path)
+    else:
+        with pytest.raises((ValueError, ConfigurationError), match=r"file\.txt|file\.gold"):
+            read(path)
 
 
 @pytest.mark.slow
@@ -163,16 +231,18 @@ class TestEveryReader:
     @pytest.mark.parametrize("name", FORMATS)
     def test_a_damaged_file_is_read_or_named_in_an_error(self, tmp_path, name):
         source, read = FORMATS[name]
-        content, draw = source.read_bytes(), random.Random(name)
-        path, n_refused = tmp_path / source.name, 0
+        content = source.read_bytes()
+        draw = random.Random(name)
+        path = tmp_path / source.name
+        n_refused = 0
         for number in range(N_MUTATIONS):
             path.write_bytes(mutated(content, draw))
             try:
                 read(path)
             except (ValueError, ConfigurationError) as error:
-                # Sense keys are in a separate file, so the message need only contain the common
-                # part of the name.
-                assert path.name.partition(".")[0] in str(error), f"mutation {number}"
+                # Sense keys are in a separate file, which has the same start of its name.
+                name_start, _, _ = path.name.partition(".")
+                assert name_start in str(error), f"mutation {number}"
                 n_refused += 1
         assert n_refused, "no mutation was refused: the reader was not called"
 

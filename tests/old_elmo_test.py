@@ -37,21 +37,31 @@ class ElmoModel(Model):
         self, vocab: Vocabulary, elmo: AllenElmo, other: Optional[AllenElmo] = None
     ) -> None:
         super().__init__(vocab)
-        self.elmo, self.other = elmo, other
+        self.elmo = elmo
+        self.other = other
 
 
 def write(
-    folder: Path, model: dict[str, Any], state: dict[str, torch.Tensor], **format: Any
+    folder: Path, model: dict[str, Any], state: dict[str, torch.Tensor], *, is_zip: bool = True
 ) -> Path:
     """An archive of a model."""
     Vocabulary().save_to_files(str(folder / "vocabulary"))
     config = {"dataset_reader": {"type": "old_elmo_test_reader"}, "model": model}
     (folder / "config.json").write_text(json.dumps(config))
-    torch.save(state, folder / "weights.th", **format)
+    torch.save(state, folder / "weights.th", _use_new_zipfile_serialization=is_zip)
     with tarfile.open(folder / "model.tar.gz", "w:gz") as tar:
         for name in ("config.json", "weights.th", "vocabulary"):
             tar.add(folder / name, name)
     return folder / "model.tar.gz"
+
+
+def elmo_arguments() -> dict[str, Any]:
+    options, weights = bilm_files(TINY_BILM)
+    return {
+        "options_file": str(options),
+        "weight_file": str(weights),
+        "num_output_representations": 1,
+    }
 
 
 class TestBringBackElmoEmbedder:
@@ -64,45 +74,40 @@ class TestBringBackElmoEmbedder:
 
 class TestTakeElmoFromTheArchive:
     @pytest.mark.parametrize(
-        ("begin", "is_zip"), [("elmo.", True), ("field_embedder.elmo.inner.", False)]
+        ("prefix", "is_zip"), [("elmo.", True), ("field_embedder.elmo.inner.", False)]
     )
     def test_the_addresses_in_its_config_may_be_dead(
-        self, command, tmp_path, monkeypatch, begin, is_zip
+        self, command, tmp_path, monkeypatch, prefix, is_zip
     ):
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-        elmo = AllenElmo(*map(str, bilm_files(TINY_BILM)), 1, dropout=0.0)
-        state = {f"{begin}{name}": tensor for name, tensor in elmo.state_dict().items()}
-        dead = {name: f"http://127.0.0.1:9/{name}" for name in ("options_file", "weight_file")}
-        config = {
-            "type": "old_elmo_test_model",
-            "elmo": {**dead, "num_output_representations": 1, "dropout": 0.0},
+        elmo = AllenElmo(**elmo_arguments(), dropout=0.0)
+        state = {f"{prefix}{name}": tensor for name, tensor in elmo.state_dict().items()}
+        elmo_config = {
+            "options_file": "http://127.0.0.1:9/options_file",
+            "weight_file": "http://127.0.0.1:9/weight_file",
+            "num_output_representations": 1,
+            "dropout": 0.0,
         }
-        path = write(tmp_path, config, state, _use_new_zipfile_serialization=is_zip)
+        config = {"type": "old_elmo_test_model", "elmo": elmo_config}
+        path = write(tmp_path, config, state, is_zip=is_zip)
         command("elmo-export", path, tmp_path / "exported")
         (expected,) = Elmo.from_pretrained(TINY_BILM).embed([["The", "bank"]], layers="all")
         for bilm in (path, tmp_path / "exported"):
-            (found,) = Elmo.from_pretrained(bilm).embed([["The", "bank"]], layers="all")
-            np.testing.assert_allclose(found, expected, atol=1e-6)
+            (vectors,) = Elmo.from_pretrained(bilm).embed([["The", "bank"]], layers="all")
+            np.testing.assert_allclose(vectors, expected, atol=1e-6)
         if is_zip:
             ids = batch_to_ids([["The", "bank"]])
-            found, expected = (
-                each(ids)["elmo_representations"][0]
-                for each in (load_archive(path).model.elmo, elmo)
+            loaded = load_archive(path).model.elmo
+            torch.testing.assert_close(
+                loaded(ids)["elmo_representations"], elmo(ids)["elmo_representations"]
             )
-            torch.testing.assert_close(found, expected)
 
     def test_several_come_from_their_addresses(self, tmp_path, monkeypatch):
         monkeypatch.setenv("ELMO_TASKS_HOME", str(tmp_path / "home"))
-        files = dict(
-            zip(("options_file", "weight_file"), map(str, bilm_files(TINY_BILM)), strict=True)
-        )
-        elmo = {**files, "num_output_representations": 1}
-        state = {
-            f"{name}.{key}": t
-            for name in ("elmo", "other")
-            for key, t in AllenElmo(**elmo).state_dict().items()
-        }
-        path = write(tmp_path, {"type": "old_elmo_test_model", "elmo": elmo, "other": elmo}, state)
+        elmo = elmo_arguments()
+        config = {"type": "old_elmo_test_model", "elmo": elmo, "other": elmo}
+        model = ElmoModel(Vocabulary(), AllenElmo(**elmo), AllenElmo(**elmo))
+        path = write(tmp_path, config, model.state_dict())
         with pytest.raises(ConfigurationError, match="expected a file in the archive"):
             load_archive(path)
         assert load_archive(path, trusted=True).model.other.get_output_dim() == 16

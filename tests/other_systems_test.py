@@ -1,6 +1,6 @@
 """
-The doors work where Python lacks what only POSIX systems have, as on Windows, which no machine here
-runs.
+Vectors and trained tasks work where Python lacks what only POSIX systems have, as on Windows, which
+no machine here runs.
 """
 
 import subprocess

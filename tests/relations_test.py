@@ -1,4 +1,4 @@
-"""A task outside the package with its own kind of result, at each door."""
+"""A task outside the package with a result type of its own, at each entry point."""
 
 import json
 import os
@@ -45,22 +45,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def relations_in(result: list[dict]) -> list[tuple]:
-    return [(each["head"]["text"], each["label"], each["tail"]["text"]) for each in result]
+    triples = []
+    for relation in result:
+        triples.append((relation["head"]["text"], relation["label"], relation["tail"]["text"]))
+    return triples
+
+
+def read_lines(path: str) -> list[dict]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 def test_python(folder):
     task = TrainedTask("run", threshold=0.5)
-    assert relations_in(task(TEXT)) == EXPECTED and task.result_type.labels == [
-        "lives_in",
-        "works_for",
-    ]
-    rows = task.frame([TEXT, "It rained."]).to_dict("records")
-    assert [(row["document"], row["head"], row["tail_start"]) for row in rows] == [
-        (0, "Ann Lee", 18),
-        (0, "Tom", 48),
-    ]
-    types = [task.frame(text).dtypes.to_dict() for text in (TEXT, "It rained.")]
-    assert types[0] == types[1] and len(types[0]) == 9
+    assert relations_in(task(TEXT)) == EXPECTED
+    assert task.result_type.labels == ["lives_in", "works_for"]
+    frame = task.frame([TEXT, "It rained."])
+    assert list(frame["document"]) == [0, 0]
+    assert list(frame["head"]) == ["Ann Lee", "Tom"]
+    assert list(frame["tail_start"]) == [18, 48]
+    types = task.frame(TEXT).dtypes.to_dict()
+    assert len(types) == 9
+    assert task.frame("It rained.").dtypes.to_dict() == types
     html = task.render(TEXT)
     # Each also hidden, as the space that it needs.
     assert html.count("works_for") == html.count("lives_in") == 2
@@ -78,19 +83,21 @@ def test_http(folder, monkeypatch):
     serve = pytest.importorskip("elmo_tasks.web.serve")
     monkeypatch.setenv("ELMO_TASKS_SERVE", "run")
     with testclient.TestClient(serve.make_app(), base_url="http://localhost") as client:
-        answers = [client.post("/run", json={"text": TEXT}).json()]
-        answers += client.post("/run/batch", json={"inputs": [{"text": TEXT}]}).json()
-    assert [relations_in(result) for result in answers] == [EXPECTED] * 2
+        result = client.post("/run", json={"text": TEXT}).json()
+        (result_in_batch,) = client.post("/run/batch", json={"inputs": [{"text": TEXT}]}).json()
+    assert relations_in(result) == EXPECTED
+    assert relations_in(result_in_batch) == EXPECTED
 
 
 def test_a_corpus(folder, capsys):
     parquet = pytest.importorskip("pyarrow.parquet")
     for output in ("out.jsonl", "out.parquet", "out.spacy", "out/"):
         assert main(["annotate", "run", "texts.txt", output]) == 0
-    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    rows = read_lines("out.jsonl")
     assert [relations_in(row["run"]) for row in rows] == [EXPECTED, []]
     docs = DocBin().from_disk("out.spacy").get_docs(spacy.blank("en").vocab)
-    assert [[*doc._.results["run"]] for doc in docs] == [row["run"] for row in rows]
+    for doc, row in zip(docs, rows, strict=True):
+        assert list(doc._.results["run"]) == row["run"]
     assert parquet.read_table("out.parquet").to_pylist() == rows
     assert Path("out", "1.ann").read_text().splitlines() == [
         "T1\thead 0 7\tAnn Lee",
@@ -100,30 +107,19 @@ def test_a_corpus(folder, capsys):
         "R1\tworks_for Arg1:T1 Arg2:T2",
         "R2\tlives_in Arg1:T3 Arg2:T4",
     ]
-    assert (
-        "works_for Arg1:head|tail, Arg2:head|tail"
-        in Path("out", "annotation.conf").read_text().splitlines()
-    )
+    settings = Path("out", "annotation.conf").read_text().splitlines()
+    assert "works_for Arg1:head|tail, Arg2:head|tail" in settings
     assert main(["annotate", "run", "texts.txt", "out.conllu"]) == 1
-    assert (
-        "expected what .conllu has a place for, got the results of run" in capsys.readouterr().err
-    )
+    message = capsys.readouterr().err
+    assert "expected what .conllu has a place for, got the results of run" in message
 
 
 @pytest.mark.weekly
 def test_new_processes_import_the_package(folder):
-    annotate = [
-        "-m",
-        "elmo_tasks",
-        "annotate",
-        "run",
-        "texts.txt",
-        "workers.jsonl",
-        "--include-package",
-        "relations",
-    ]
-    command = [sys.executable, *annotate, "--workers", "2", "--part-texts", "1"]
+    annotate = "elmo_tasks annotate run texts.txt workers.jsonl --include-package relations"
+    workers = "--workers 2 --part-texts 1"
+    command = [sys.executable, "-m", *annotate.split(), *workers.split()]
     environment = os.environ | {"ELMO_TASKS_PACKAGES": "", "PYTHONPATH": f"{CHECKOUT}:{folder}"}
     subprocess.run(command, cwd=folder, env=environment, check=True)
-    rows = [json.loads(line) for line in Path("workers.jsonl").read_text().splitlines()]
+    rows = read_lines("workers.jsonl")
     assert [relations_in(row["run"]) for row in rows] == [EXPECTED, []]

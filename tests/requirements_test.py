@@ -54,15 +54,17 @@ EXTRAS = {
 DISTRIBUTIONS = {
     "_jsonnet": "jsonnet",
     "sklearn": "scikit-learn",
+    "anyio": "fastapi",
+    "pydantic": "fastapi",
+    "srsly": "spacy",
     "starlette": "gradio",
+    "thinc": "spacy",
     "triton": "torch",
 }
-DISTRIBUTIONS |= dict.fromkeys(["srsly", "thinc"], "spacy") | dict.fromkeys(
-    ["anyio", "pydantic"], "fastapi"
-)
 
 
 def names(requirements: str) -> set[str]:
+    """The distributions that are required, one in a line."""
     return set(re.findall(r"^[\w-]+", requirements, re.M))
 
 
@@ -71,49 +73,55 @@ def declared() -> dict[str, set[str]]:
     """The distributions of the package (`""`), of each extra, and of the second package."""
     setup = ConfigParser()
     setup.read(CHECKOUT / "setup.cfg")
-    extras = {extra: names(lines) for extra, lines in setup["options.extras_require"].items()}
-    today = tomllib.loads((CHECKOUT / "allennlp_today/pyproject.toml").read_text())["project"][
-        "dependencies"
-    ]
+    today = tomllib.loads((CHECKOUT / "allennlp_today/pyproject.toml").read_text())
     allennlp = names((CHECKOUT / "allennlp.txt").read_text())
-    extras["allennlp"] |= allennlp
-    core = {
-        "": names(setup["options"]["install_requires"]),
-        "today": names("\n".join(today)) | allennlp,
-    }
-    return {**extras, **core}
+    declared = {extra: names(lines) for extra, lines in setup["options.extras_require"].items()}
+    declared["allennlp"] |= allennlp
+    declared[""] = names(setup["options"]["install_requires"])
+    declared["today"] = names("\n".join(today["project"]["dependencies"])) | allennlp
+    return declared
 
 
 def imports(node: ast.AST, extra: str = "") -> Iterator[tuple[str, str]]:
     """Each module that is imported, and the extra in a `with needs(extra)` around it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
-            yield from ((alias.name, extra) for alias in child.names)
+            for alias in child.names:
+                yield alias.name, extra
         elif isinstance(child, ast.ImportFrom) and child.module:
             yield child.module, extra
+        elif isinstance(child, ast.With):
+            yield from imports(child, needed_by(child) or extra)
         else:
-            needs = (
-                re.match(r"with needs\('(\w+)'\)", ast.unparse(child))
-                if isinstance(child, ast.With)
-                else None
-            )
-            yield from imports(child, needs[1] if needs else extra)
+            yield from imports(child, extra)
+
+
+def needed_by(statement: ast.With) -> str | None:
+    """`NAME` of `with needs("NAME")`."""
+    needs = re.match(r"with needs\('(\w+)'\)", ast.unparse(statement))
+    return needs[1] if needs else None
+
+
+def extras_of(file: str) -> list[str]:
+    """The extras that a file may import, by the longest path in `EXTRAS` that has it."""
+    parts = [part for part in EXTRAS if Path(file).is_relative_to(part)]
+    return EXTRAS[max(parts, key=len)].split()
 
 
 @pytest.mark.parametrize("package", ["elmo_tasks", "allennlp_today/allennlp_today"])
 def test_every_import_is_declared(package, declared):
-    own = {"elmo_tasks", "allennlp_today", *sys.stdlib_module_names}
+    always_there = {"elmo_tasks", "allennlp_today", *sys.stdlib_module_names}
     undeclared = set()
     for path in (CHECKOUT / package).rglob("*.py"):
         file = str(path.relative_to(CHECKOUT))
-        part = max((part for part in EXTRAS if Path(file).is_relative_to(part)), key=len)
         for module, extra in imports(ast.parse(path.read_text(encoding="utf-8"))):
-            library = module.partition(".")[0]
-            here = set().union(*(declared[name] for name in ["", extra, *EXTRAS[part].split()]))
-            if (
-                library not in own
-                and DISTRIBUTIONS.get(library, library.replace("_", "-")) not in here
-            ):
+            library, _, _ = module.partition(".")
+            if library in always_there:
+                continue
+            allowed = declared[""] | declared[extra]
+            for name in extras_of(file):
+                allowed = allowed | declared[name]
+            if DISTRIBUTIONS.get(library, library.replace("_", "-")) not in allowed:
                 undeclared.add((file, library))
     assert undeclared == set()
 
@@ -129,13 +137,18 @@ def installations() -> Iterator[str]:
     The commands of all pages that call pip or uv, except those that install files that were built
     before.
     """
-    for block in (
-        block for page in PAGES for block in blocks_of(page) if block.not_run == "installs packages"
-    ):
-        for command in re.split(r"\n|&&", block.text):
-            words = [word for _, words, _ in commands_of(command) for word in words]
-            if words[:2] in (["pip", "install"], ["uv", "pip"]) and "dist/" not in command:
-                yield command.partition(" #")[0].strip()
+    for page in PAGES:
+        for block in blocks_of(page):
+            if block.not_run == "installs packages":
+                yield from installations_in(block.text)
+
+
+def installations_in(text: str) -> Iterator[str]:
+    for line in re.split(r"\n|&&", text):
+        for _, words, _ in commands_of(line):
+            is_installation = words[:2] in (["pip", "install"], ["uv", "pip"])
+            if is_installation and "dist/" not in line:
+                yield line.partition(" #")[0].strip()
 
 
 @pytest.mark.weekly
@@ -147,16 +160,17 @@ def test_commands_of_the_pages_can_be_met(command, tmp_path):
     """
     _, words, _ = next(commands_of(command))
     if words[0] == "uv":
-        uv = shutil.which("uv") or pytest.skip(
-            "uv is not installed, which pages name: `pip install uv`"
-        )
-        subprocess.run(
-            [uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "new"], check=True
-        )
-        tool, words = [uv, "pip", "install", "--python", tmp_path / "new"], words[3:]
+        uv = shutil.which("uv")
+        if uv is None:
+            pytest.skip("uv is not installed, which pages name: `pip install uv`")
+        environment = tmp_path / "new"
+        make_environment = [uv, "venv", "--quiet", "--python", sys.executable, environment]
+        subprocess.run(make_environment, check=True)
+        install = [uv, "pip", "install", "--python", environment]
+        requirements = words[3:]
     else:
-        tool, words = [sys.executable, "-m", "pip", "install"], words[2:]
-    process = subprocess.run(
-        [*tool, "--dry-run", *words], cwd=CHECKOUT, capture_output=True, text=True
-    )
+        install = [sys.executable, "-m", "pip", "install"]
+        requirements = words[2:]
+    dry_run = [*install, "--dry-run", *requirements]
+    process = subprocess.run(dry_run, cwd=CHECKOUT, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr

@@ -5,6 +5,7 @@ predicted ones.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -26,26 +27,33 @@ class Argument:
 
 def arguments(column: list[str]) -> list[Argument]:
     """The arguments of a column, joined with their continuations."""
-    found: list[Argument] = []
-    label, words = None, []
+    joined: list[Argument] = []
+    for label, words in phrases(column):
+        label_of_argument = label.removeprefix("C-")
+        before = [argument for argument in joined if argument.label == label_of_argument]
+        if label.startswith("C-") and before:
+            before[-1].words.append(words)
+        else:
+            joined.append(Argument(label_of_argument, [words]))
+    return joined
+
+
+def phrases(column: list[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The label and the words of each pair of brackets."""
+    label = None
+    words: list[int] = []
     for index, cell in enumerate(column):
         if cell.startswith("("):
             assert label is None
-            label, words = cell[1 : cell.index("*")], []
+            label = cell[1 : cell.index("*")]
+            words = []
         if label is not None:
             words.append(index)
         if cell.endswith(")"):
-            if label.startswith("C-"):
-                label = label[2:]
-                before = [argument for argument in found if argument.label == label]
-                if before:
-                    before[-1].words.append(tuple(words))
-                    label = None
-                    continue
-            found.append(Argument(label, [tuple(words)]))
+            assert label is not None
+            yield label, tuple(words)
             label = None
     assert label is None
-    return found
 
 
 def evaluate(

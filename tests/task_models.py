@@ -6,8 +6,9 @@ The table of tasks for the tests, and the small models from templates behind the
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
@@ -22,13 +23,17 @@ PLACES = {"none": [], "input": ["input"], "output": ["output"], "both": ["input"
 BOTH = PLACES["both"]
 # For tests of all places: with ELMo at both, a model has all its parts.
 EACH_PLACE = [
-    pytest.param(place, marks=[] if place == "both" else pytest.mark.weekly) for place in PLACES
+    pytest.param("none", marks=pytest.mark.weekly),
+    pytest.param("input", marks=pytest.mark.weekly),
+    pytest.param("output", marks=pytest.mark.weekly),
+    "both",
 ]
 
 _GLOVE = "text_field_embedder.token_embedder_tokens.weight"
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Task:
     """What the tests of all tasks need to know about a task."""
 
     model: type[Model]
@@ -41,14 +46,12 @@ class Task(NamedTuple):
     elmo_at: tuple[str, ...] = ("input",)
     # The paper's lambda; 0 means no regularizer.
     elmo_l2: float = 0.0
-    # Other keys that ELMo changes at any place.
-    others: tuple[str, ...] = ()
+    # Keys that ELMo changes regardless of where it is.
+    always_changed: tuple[str, ...] = ()
     # The readers of the config, which all index ELMo's characters.
     readers: tuple[str, ...] = ("dataset_reader",)
-    # The files of the config; not every task has a public test set.
-    parts: tuple[str, ...] = ("train", "validation", "test")
     # Template arguments and overrides for a small model if the published sizes would be slow.
-    small_arguments: dict[str, Any] = {}  # noqa: RUF012
+    small_arguments: dict[str, Any] = field(default_factory=dict)
     small_overrides: str = "{}"
     # The number of included validation instances to use; all if `None`.
     n_instances: int | None = None
@@ -67,62 +70,65 @@ class Task(NamedTuple):
     def keys(self, elmo_at: Sequence[str]) -> set[str]:
         """The config keys that differ from the baseline."""
         keys = {
-            *(f"{reader}.token_indexers.elmo" for reader in self.readers),
             "model.bilm",
             "model.text_field_embedder.token_embedders.elmo",
-            *self.others,
+            *self.always_changed,
         }
+        for reader in self.readers:
+            keys.add(f"{reader}.token_indexers.elmo")
         if self.elmo_l2:
             keys.add("model.regularizer")
         if "input" in elmo_at:
             keys.add(self.input_width)
         if "output" in elmo_at:
-            keys |= {"model.output_embedder", *self.output_widths}
+            keys.add("model.output_embedder")
+            keys.update(self.output_widths)
         return keys
 
+
+_SMALL_COREF = "{ model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }"
 
 # Add a row for a new task to run the common tests on it.
 TASKS = {
     "coref": Task(
-        models.CorefResolver,
-        data.CorefReader,
-        "model.encoder.input_size",
+        model=models.CorefResolver,
+        reader=data.CorefReader,
+        input_width="model.encoder.input_size",
         # All sentences of three documents.
         n_sentences=18,
         batch_size=2,
-        trained_overrides="{ model+: { encoder+: { hidden_size: 20 }, hidden_dim: 10, dropout: 0 } }",
+        trained_overrides=_SMALL_COREF,
         # Enough to keep some spans of several words with any random weights; spans of one word have
         # no attention.
         gradient_overrides="{ model+: { spans_per_word: 2 } }",
     ),
     "ner": Task(
-        models.NerTagger,
-        data.NerReader,
-        "model.encoders.0.input_size",
+        model=models.NerTagger,
+        reader=data.NerReader,
+        input_width="model.encoders.0.input_size",
         elmo_l2=0.1,
         n_instances=12,
         frozen=("constraint_mask",),
     ),
     "snli": Task(
-        models.Esim,
-        data.SnliReader,
-        "model.encoder.input_size",
-        ("model.projection_feedforward.input_dim",),
+        model=models.Esim,
+        reader=data.SnliReader,
+        input_width="model.encoder.input_size",
+        output_widths=("model.projection_feedforward.input_dim",),
         elmo_at=("input", "output"),
         elmo_l2=0.001,
         # The larger model has more dropout and regularization, regardless of lambda.
-        others=("model.attention_dropout", "model.regularizer"),
+        always_changed=("model.attention_dropout", "model.regularizer"),
         small_arguments={"hidden": 6},
         # Two per pair.
         n_sentences=6,
     ),
     "squad": Task(
-        models.SquadModel,
-        data.SquadReader,
-        "model.contextual_encoder.input_size",
+        model=models.SquadModel,
+        reader=data.SquadReader,
+        input_width="model.contextual_encoder.input_size",
         elmo_at=("input", "output"),
         readers=("dataset_reader", "validation_dataset_reader"),
-        parts=("train", "validation"),
         n_instances=5,
         # A question and a passage per instance.
         n_sentences=6,
@@ -130,18 +136,18 @@ TASKS = {
         batch_size=20,
     ),
     "srl": Task(
-        models.SemanticRoleLabeler,
-        data.SrlReader,
-        "model.encoder.input_size",
+        model=models.SemanticRoleLabeler,
+        reader=data.SrlReader,
+        input_width="model.encoder.input_size",
         elmo_l2=0.001,
         small_overrides="{ model+: { encoder+: { hidden_size: 12, num_layers: 2 } } }",
         frozen=(),
     ),
     "sst": Task(
-        models.BiattentiveClassifier,
-        data.SstReader,
-        "model.pre_encode_feedforward.input_dim",
-        ("model.integrator.input_size",),
+        model=models.BiattentiveClassifier,
+        reader=data.SstReader,
+        input_width="model.pre_encode_feedforward.input_dim",
+        output_widths=("model.integrator.input_size",),
         elmo_at=("input", "output"),
         elmo_l2=0.001,
         readers=("dataset_reader", "validation_dataset_reader"),
@@ -152,7 +158,8 @@ TASKS = {
 }
 
 
-class TaskModel(NamedTuple):
+@dataclass(frozen=True)
+class TaskModel:
     """A model in evaluation mode, the reader of its config, and the instances of its vocabulary."""
 
     model: Model
@@ -168,7 +175,8 @@ class TaskModel(NamedTuple):
 
     def batch(self, *rows: tuple[Any, ...]) -> dict[str, Any]:
         """The tensors of instances, each from arguments of the reader's `text_to_instance`."""
-        return self.tensors([self.reader.text_to_instance(*row) for row in rows])
+        instances = [self.reader.text_to_instance(*row) for row in rows]
+        return self.tensors(instances)
 
     def elmo_embedders(self) -> list[ElmoTokenEmbedder]:
         """The ELMo embedders, input before output."""
@@ -195,11 +203,15 @@ def variant_config(
     template: Path, elmo_at: list[str], overrides: str = "{}", small: bool = True, **arguments: Any
 ) -> str:
     """A variant as a user would write it: one call of the template, plus overrides."""
-    task = template.name.removesuffix(".libsonnet")
-    of_task = TASKS.get(task, PARTS_OF_SPEECH)
-    given = {"elmo_at": elmo_at, **(of_task.small_arguments if small else {}), **arguments}
-    call = ", ".join(f"{name}={value}" for name, value in given.items())
-    return f"(import '{template}')({call}) + {of_task.small_overrides if small else '{}'} + {overrides}\n"
+    task = TASKS.get(template.name.removesuffix(".libsonnet"), PARTS_OF_SPEECH)
+    template_arguments: dict[str, Any] = {"elmo_at": elmo_at}
+    small_overrides = "{}"
+    if small:
+        template_arguments |= task.small_arguments
+        small_overrides = task.small_overrides
+    template_arguments |= arguments
+    call = ", ".join(f"{name}={value}" for name, value in template_arguments.items())
+    return f"(import '{template}')({call}) + {small_overrides} + {overrides}\n"
 
 
 _EVALUATED: dict[tuple[object, ...], str] = {}
@@ -210,12 +222,14 @@ def params_of(config: Path) -> Params:
     Evaluates a config, but only once in an environment, because Jsonnet takes longer than a test of
     a model.
     """
-    variables = sorted(
-        (name, value) for name, value in os.environ.items() if name.startswith("ELMO_TASKS_")
-    )
+    variables = []
+    for name, value in sorted(os.environ.items()):
+        if name.startswith("ELMO_TASKS_"):
+            variables.append((name, value))
     key = (config.read_text(), *variables)
     if key not in _EVALUATED:
-        _EVALUATED[key] = json.dumps(Params.from_file(config).as_dict(quiet=True))
+        evaluated = Params.from_file(config).as_dict(quiet=True)
+        _EVALUATED[key] = json.dumps(evaluated)
     return Params(json.loads(_EVALUATED[key]))
 
 
@@ -223,18 +237,17 @@ def model_of(task: str, config: Path) -> TaskModel:
     """The model of a config, with random weights and the words of a few instances."""
     torch.manual_seed(0)
     params = params_of(config)
-    readers = ("validation_dataset_reader", "dataset_reader")
-    reader = DatasetReader.from_params(next(params[name] for name in readers if name in params))
-    instances = list(reader.read(params["validation_data_path"]))[
-        : TASKS.get(task, PARTS_OF_SPEECH).n_instances
-    ]
+    n_instances = TASKS.get(task, PARTS_OF_SPEECH).n_instances
+    reader_key = "dataset_reader"
+    if "validation_dataset_reader" in params:
+        reader_key = "validation_dataset_reader"
+    reader = DatasetReader.from_params(params[reader_key])
+    instances = list(reader.read(params["validation_data_path"]))[:n_instances]
     # GloVe does not matter here.
     params["model"]["text_field_embedder"]["token_embedders"]["tokens"].pop("pretrained_file")
     vocab = Vocabulary.from_instances(instances)
     if task == "ner":
-        vocab.add_tokens_to_namespace(
-            [f"{tag}-{label}" for label in ("LOC", "ORG", "PER") for tag in "BILU"], "labels"
-        )
-    return TaskModel(
-        Model.from_params(vocab=vocab, params=params["model"]).eval(), reader, instances
-    )
+        tags = [f"{prefix}-{label}" for label in ("LOC", "ORG", "PER") for prefix in "BILU"]
+        vocab.add_tokens_to_namespace(tags, "labels")
+    model = Model.from_params(vocab=vocab, params=params["model"])
+    return TaskModel(model.eval(), reader, instances)

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
@@ -25,15 +26,28 @@ from tests.paths import SHIPPED_BILM, TINY_BILM, bilm_files
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
 
 
-def assert_same(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]) -> None:
-    assert len(ours) == len(theirs)
-    assert all(torch.equal(our, their) for our, their in zip(ours, theirs, strict=True))
+Layers = tuple[torch.Tensor, ...]
 
 
-def furthest(ours: tuple[torch.Tensor, ...], theirs: tuple[torch.Tensor, ...]) -> float:
-    return max(
-        float((our - their).detach().abs().max()) for our, their in zip(ours, theirs, strict=True)
-    )
+def assert_same(layers: Layers, expected_layers: Layers) -> None:
+    for layer, expected in zip(layers, expected_layers, strict=True):
+        assert torch.equal(layer, expected)
+
+
+def largest_difference(layers: Layers, expected_layers: Layers) -> float:
+    differences = []
+    for layer, expected in zip(layers, expected_layers, strict=True):
+        differences.append(float((layer - expected).detach().abs().max()))
+    return max(differences)
+
+
+def assert_close(tensor: torch.Tensor, expected: torch.Tensor, atol: float = 1e-6) -> None:
+    torch.testing.assert_close(tensor, expected, rtol=0, atol=atol)
+
+
+def frozen(folder: Path, **arguments: str) -> Bilm:
+    options, weights = bilm_files(folder)
+    return Bilm.from_files(options, weights, **arguments).requires_grad_(False)
 
 
 @pytest.fixture
@@ -49,31 +63,36 @@ class TestBilm:
     def test_it_equals_allennlp(self, tmp_path_factory, options, sentences, n_padding, seed):
         from allennlp.modules.elmo import _ElmoBiLm
 
-        files = save(random_bilm(options, seed=seed, std=0.5), tmp_path_factory.mktemp("bilm"))
-        bilm = Bilm.from_files(*files)
+        random = random_bilm(options, seed=seed, std=0.5)
+        options_file, weights = save(random, tmp_path_factory.mktemp("bilm"))
+        bilm = Bilm.from_files(options_file, weights)
         character_ids = pad(BYTES.batch(sentences), (0, 0, 0, n_padding))
-        ours = bilm(character_ids)
-        assert len(ours.layers) == bilm.num_layers == options.n_layers + 1
-        assert_layers_equal(ours.layers, allennlp_layers(_ElmoBiLm(*files), character_ids), 1e-5)
-        for layer in ours.layers:
+        layers = bilm(character_ids).layers
+        assert len(layers) == bilm.num_layers == options.n_layers + 1
+        expected = allennlp_layers(_ElmoBiLm(options_file, weights), character_ids)
+        assert_layers_equal(layers, expected, 1e-5)
+        for layer in layers:
             assert layer.shape == (*character_ids.shape[:2], bilm.get_output_dim())
 
     def test_the_included_bilm_equals_allennlps(self, news, float64, tmp_path):
         """Float64, because AllenNLP adds the forget gate's 1 in the dtype of the file."""
         from allennlp.modules.elmo import _ElmoBiLm
 
-        bilm = Bilm.from_files(*bilm_files(SHIPPED_BILM)).requires_grad_(False)
-        theirs = _ElmoBiLm(*save(bilm, tmp_path)).double()
+        bilm = frozen(SHIPPED_BILM)
+        options, weights = save(bilm, tmp_path)
+        allennlp_bilm = _ElmoBiLm(options, weights).double()
         character_ids = BYTES.batch(news[:5])
         with torch.no_grad():
-            expected = allennlp_layers(theirs, character_ids)
+            expected = allennlp_layers(allennlp_bilm, character_ids)
             assert_layers_equal(bilm.double()(character_ids).layers, expected, 1e-10)
 
     def test_a_long_sentence_among_short_ones(self, bilm, files):
         from allennlp.modules.elmo import _ElmoBiLm
 
-        character_ids = BYTES.batch([["a"], [f"word{i % 50}" for i in range(300)], [], ["b", "c"]])
-        expected = allennlp_layers(_ElmoBiLm(*files), character_ids)
+        options, weights = files
+        long_sentence = [f"word{number % 50}" for number in range(300)]
+        character_ids = BYTES.batch([["a"], long_sentence, [], ["b", "c"]])
+        expected = allennlp_layers(_ElmoBiLm(options, weights), character_ids)
         assert_layers_equal(bilm(character_ids).layers, expected, 1e-5)
 
 
@@ -96,27 +115,31 @@ class TestSentencesAreIndependent:
         n_words = len(sentence)
         together = bilm(pad(BYTES.batch(batch), (0, 0, 0, n_padding)))
         for layer, expected in zip(together.layers, alone.layers, strict=True):
-            torch.testing.assert_close(layer[row, :n_words], expected[0], rtol=0, atol=1e-6)
+            assert_close(layer[row, :n_words], expected[0])
             assert not layer[row, n_words:].any()
-        assert together.mask[row].tolist() == [i < n_words for i in range(together.mask.size(1))]
+        assert together.mask[row, :n_words].all()
+        assert not together.mask[row, n_words:].any()
         # The context does matter, so this does not compare constants.
         if n_words > 1:
-            assert not torch.allclose(
-                alone.layers[-1][0, 0], bilm([sentence[:1]]).layers[-1][0, 0], rtol=0, atol=1e-6
-            )
+            vector = alone.layers[-1][0, 0]
+            without_context = bilm([sentence[:1]]).layers[-1][0, 0]
+            assert not torch.allclose(vector, without_context, rtol=0, atol=1e-6)
 
     def test_both_directions_read_the_boundaries(self, bilm):
-        short, right, left = (bilm([s]).layers for s in (["b"], ["b", "c"], ["a", "b"]))
-        dim = SMALL.projection_dim
+
+        def both_directions(sentence: list[str], layer: int) -> tuple[torch.Tensor, torch.Tensor]:
+            """The vectors of the word `b`."""
+            vector = bilm([sentence]).layers[layer][0, sentence.index("b")]
+            return vector[: SMALL.projection_dim], vector[SMALL.projection_dim :]
+
         for layer in (1, 2):
-            torch.testing.assert_close(
-                short[layer][0, 0, :dim], right[layer][0, 0, :dim], rtol=0, atol=1e-6
-            )
-            torch.testing.assert_close(
-                short[layer][0, 0, dim:], left[layer][0, 1, dim:], rtol=0, atol=1e-6
-            )
-            assert not torch.allclose(short[layer][0, 0, dim:], right[layer][0, 0, dim:], atol=1e-4)
-            assert not torch.allclose(short[layer][0, 0, :dim], left[layer][0, 1, :dim], atol=1e-4)
+            forward, backward = both_directions(["b"], layer)
+            forward_before_c, backward_before_c = both_directions(["b", "c"], layer)
+            forward_after_a, backward_after_a = both_directions(["a", "b"], layer)
+            assert_close(forward_before_c, forward)
+            assert_close(backward_after_a, backward)
+            assert not torch.allclose(backward_before_c, backward, atol=1e-4)
+            assert not torch.allclose(forward_after_a, forward, atol=1e-4)
 
 
 class TestDegenerateInput:
@@ -143,7 +166,7 @@ class TestDegenerateInput:
             assert not layer.any()
 
     @pytest.mark.parametrize(
-        ("call", "found"),
+        ("call", "named"),
         [
             (lambda bilm: bilm(torch.ones(2, 3, 49, dtype=torch.int64)), r"\(2, 3, 49\)"),
             (lambda bilm: bilm(BYTES.batch([["a"] * 3, ["b"]]).flip(1)), "sentence 1"),
@@ -152,38 +175,35 @@ class TestDegenerateInput:
             (lambda _: Bilm(SMALL, precision="fp16"), "fp16"),
         ],
     )
-    def test_an_error_names_what_is_wrong(self, bilm, call, found):
-        with pytest.raises(ValueError, match=found):
+    def test_an_error_names_what_is_wrong(self, bilm, call, named):
+        with pytest.raises(ValueError, match=named):
             call(bilm)
 
 
 class TestPrecision:
     @pytest.mark.parametrize("folder", [SHIPPED_BILM, TINY_BILM], ids=lambda folder: folder.name)
     def test_bf16_is_near_float32(self, news, folder):
-        files = bilm_files(folder)
-        exact = Bilm.from_files(*files).requires_grad_(False)(news)
-        near = Bilm.from_files(*files, precision="bf16").requires_grad_(False)(news)
-        for ours, theirs in zip(near.layers, exact.layers, strict=True):
-            assert ours.dtype == torch.float32
-            cosines = torch.cosine_similarity(ours[exact.mask], theirs[exact.mask], dim=-1)
+        exact = frozen(folder)(news)
+        near = frozen(folder, precision="bf16")(news)
+        mask = exact.mask
+        for layer, expected in zip(near.layers, exact.layers, strict=True):
+            assert layer.dtype == torch.float32
+            cosines = torch.cosine_similarity(layer[mask], expected[mask], dim=-1)
             assert 0.999 < cosines.min() < 1.0 - 1e-7
-            assert not ours[~exact.mask].any()
+            assert not layer[~mask].any()
 
     def test_int8_is_near_float32_in_any_batch(self, news):
-        exact, near = (
-            Bilm.from_files(*bilm_files(SHIPPED_BILM), precision=precision).requires_grad_(False)
-            for precision in ("float32", "int8")
-        )
-        expected, found = exact(news), near(news)
-        for ours, theirs in zip(found.layers, expected.layers, strict=True):
-            cosines = torch.cosine_similarity(ours[expected.mask], theirs[expected.mask], dim=-1)
+        bilm = frozen(SHIPPED_BILM, precision="int8")
+        near = bilm(news)
+        exact = frozen(SHIPPED_BILM, precision="float32")(news)
+        mask = exact.mask
+        for layer, expected in zip(near.layers, exact.layers, strict=True):
+            cosines = torch.cosine_similarity(layer[mask], expected[mask], dim=-1)
             assert 0.99 < cosines.min() < 0.9999
             assert cosines.mean() > 0.998
         for row, sentence in enumerate(news[:5]):
-            for alone, together in zip(near([sentence]).layers, found.layers, strict=True):
-                torch.testing.assert_close(
-                    alone[0], together[row, : len(sentence)], rtol=0.0, atol=1e-3
-                )
+            for alone, together in zip(bilm([sentence]).layers, near.layers, strict=True):
+                assert_close(alone[0], together[row, : len(sentence)], atol=1e-3)
 
     @pytest.mark.parametrize("instructions", ["bf16", "vnni", "avx512", "avx2", "default"])
     @pytest.mark.parametrize("is_large", [False, True])
@@ -192,22 +212,27 @@ class TestPrecision:
     ):
         monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: instructions)
         precision_on.cache_clear()
-        options = (
-            BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),)) if is_large else SMALL
-        )
+        large = BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),))
+        options = large if is_large else SMALL
+        expected = {
+            "bf16": "int8" if is_large else "bf16",
+            "vnni": "int8" if is_large else "float32",
+            "avx512": "int8" if is_large else "float32",
+            "avx2": "int8",
+            "default": "float32",
+        }
         chosen = Bilm(options, precision="auto").precision
-        expected = {"bf16": "int8" if is_large else "bf16", "default": "float32"}
-        if not is_large:
-            expected |= {"vnni": "float32", "avx512": "float32"}
-        assert chosen == expected.get(instructions, "int8")
-        assert Bilm(options, precision=chosen).precision == chosen and not caplog.records
+        assert chosen == expected[instructions]
+        assert Bilm(options, precision=chosen).precision == chosen
+        assert not caplog.records
         for _ in range(2):
             assert Bilm(options, precision="bf16").precision == "bf16"
         assert len(caplog.records) == (instructions not in ("bf16", "default"))
         precision_on.cache_clear()
 
     def test_auto_trains_in_float32(self):
-        trained, exact = Bilm(SMALL, precision="auto"), Bilm(SMALL)
+        trained = Bilm(SMALL, precision="auto")
+        exact = Bilm(SMALL)
         exact.load_state_dict(trained.state_dict())
         assert_same(trained(BATCH).layers, exact(BATCH).layers)
 
@@ -219,8 +244,8 @@ class TestPrecision:
             assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
 
     def test_a_trained_bilm_follows_autocast(self):
-        found = []
-        for enabled in (False, True):
+
+        def layers_and_gradients(enabled: bool) -> tuple[Layers, dict[str, torch.Tensor]]:
             bilm = random_bilm().requires_grad_()
             with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
                 layers = bilm(BATCH).layers
@@ -229,13 +254,14 @@ class TestPrecision:
             loss.backward()
             gradients = {name: parameter.grad for name, parameter in bilm.named_parameters()}
             assert all(gradient.dtype == torch.float32 for gradient in gradients.values())
-            found.append((layers, gradients))
-        (exact, exact_gradients), (near, near_gradients) = found
-        assert 1e-4 < furthest(near, exact) < 0.1
-        for name, gradient in exact_gradients.items():
-            cosine = torch.cosine_similarity(
-                near_gradients[name].flatten(), gradient.flatten(), dim=0
-            )
+            return layers, gradients
+
+        exact, exact_gradients = layers_and_gradients(enabled=False)
+        near, near_gradients = layers_and_gradients(enabled=True)
+        assert 1e-4 < largest_difference(near, exact) < 0.1
+        for name, exact_gradient in exact_gradients.items():
+            gradient = near_gradients[name].flatten()
+            cosine = torch.cosine_similarity(gradient, exact_gradient.flatten(), dim=0)
             assert cosine > 0.99, name
 
 
@@ -260,18 +286,18 @@ class TestTraining:
     def test_a_frozen_bilm_gives_its_layers_without_gradients(self, bilm):
         trained = copy.deepcopy(bilm).requires_grad_()
         with torch.inference_mode():
-            first = [layer.clone() for layer in copy.deepcopy(bilm)(BATCH).layers]
+            in_inference_mode = [layer.clone() for layer in copy.deepcopy(bilm)(BATCH).layers]
             bilm(BATCH)
         layers = bilm(BATCH).layers
         assert not any(layer.requires_grad or layer.is_inference() for layer in layers)
         torch.testing.assert_close(trained(BATCH).layers, layers, rtol=0, atol=1e-6)
-        torch.testing.assert_close(first, list(layers), rtol=0, atol=1e-6)
+        torch.testing.assert_close(in_inference_mode, list(layers), rtol=0, atol=1e-6)
         mix = torch.ones((), requires_grad=True)
         (mix * layers[-1]).sum().backward()
         torch.testing.assert_close(mix.grad, layers[-1].sum())
 
     @pytest.mark.parametrize(
-        "copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]
+        "copied", [copy.deepcopy, lambda bilm: pickle.loads(pickle.dumps(bilm))]
     )
     def test_a_copy_has_separate_weights(self, copied):
         bilm = random_bilm()

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import example, given
@@ -60,7 +61,7 @@ class TestSentenceBoundaryIds:
     def test_they_are_the_ids_of_the_boundary_words(self):
         from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 
-        begin, end = BYTES.batch([BYTES.boundaries])[0]
+        ((begin, end),) = BYTES.batch([BYTES.boundaries])
         assert (begin - 1).tolist() == ELMoCharacterMapper.beginning_of_sentence_characters
         assert (end - 1).tolist() == ELMoCharacterMapper.end_of_sentence_characters
         assert begin.tolist() == word_to_character_ids(BEGIN_OF_SENTENCE).tolist()
@@ -88,9 +89,13 @@ class TestSentencesToCharacterIds:
 
     @given(batches())
     def test_numbered_words_have_the_same_ids(self, sentences):
-        numbered, ids = BYTES.numbered(sentences), BYTES.batch(sentences).numpy()
+        numbered = BYTES.numbered(sentences)
+        ids = BYTES.batch(sentences).numpy()
         assert len(set(numbered.words)) == len(numbered.words) == len(numbered.rows)
-        for numbers, expected, sentence in zip(numbered.numbers, ids, sentences, strict=True):
-            assert [numbered.words[number] for number in numbers[: len(sentence)]] == sentence
-            assert (numbered.rows[numbers[: len(sentence)]] == expected[: len(sentence)]).all()
-            assert (numbers[len(sentence) :] == -1).all()
+        for padded_numbers, expected, sentence in zip(
+            numbered.numbers, ids, sentences, strict=True
+        ):
+            numbers, padding = np.split(padded_numbers, [len(sentence)])
+            assert [numbered.words[number] for number in numbers] == sentence
+            assert (numbered.rows[numbers] == expected[: len(sentence)]).all()
+            assert (padding == -1).all()

@@ -23,5 +23,10 @@ def news(fixtures_root: Path) -> list[list[str]]:
     Sentences of news, because on text that is not English, rounding the weights can change a vector
     a lot.
     """
-    texts = (fixtures_root / "ner" / "test.txt").read_text(encoding="utf-8").split("\n\n")
-    return [[line.split()[0] for line in text.splitlines()] for text in texts[1:61] if text.strip()]
+    content = (fixtures_root / "ner" / "test.txt").read_text(encoding="utf-8")
+    sentences = []
+    # Without the line that begins the document.
+    for block in content.split("\n\n")[1:61]:
+        if block.strip():
+            sentences.append([line.split()[0] for line in block.splitlines()])
+    return sentences

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 from hypothesis import given
+from torch.nn.functional import dropout
 
 from elmo_tasks.bilm.outputs import BilmContexts
 from tests.bilm.helpers import SMALL, batches, plain_of, random_bilm
@@ -22,8 +23,12 @@ def predictions(contexts: BilmContexts, direction: int) -> dict[tuple[int, int],
 
 def numbers_of(sentences: list[list[str]]) -> list[list[int]]:
     """The words of the batch, numbered row by row."""
-    numbers = iter(range(sum(map(len, sentences))))
-    return [[next(numbers) for _ in sentence] for sentence in sentences]
+    numbered = []
+    n_before = 0
+    for sentence in sentences:
+        numbered.append(list(range(n_before, n_before + len(sentence))))
+        n_before += len(sentence)
+    return numbered
 
 
 class TestContexts:
@@ -32,19 +37,19 @@ class TestContexts:
         contexts = bilm.contexts(sentences)
         n_words = sum(map(len, sentences))
         for direction, boundary in ((0, n_words + 1), (1, n_words)):
-            expected = {
-                (row, n)
-                for row, some in enumerate(numbers_of(sentences))
-                for n in [*some, boundary]
-            }
+            expected = set()
+            for row, numbers in enumerate(numbers_of(sentences)):
+                expected.update((row, number) for number in [*numbers, boundary])
             assert set(predictions(contexts, direction)) == expected
         assert contexts.hidden.shape == (2, n_words + len(sentences), DIM)
 
     @given(batches())
     def test_a_word_is_predicted_from_the_top_layer_at_its_neighbour(self, bilm, sentences):
-        contexts, top = bilm.contexts(sentences), bilm(sentences).layers[-1]
+        contexts = bilm.contexts(sentences)
+        top = bilm(sentences).layers[-1]
         n_words = sum(map(len, sentences))
-        forward, backward = (predictions(contexts, direction) for direction in (0, 1))
+        forward = predictions(contexts, 0)
+        backward = predictions(contexts, 1)
         for row, numbers in enumerate(numbers_of(sentences)):
             padded = [n_words, *numbers, n_words + 1]
             for vector, before, after in zip(top[row], padded, padded[2:], strict=False):
@@ -53,28 +58,24 @@ class TestContexts:
 
     @given(batches())
     def test_the_packed_layers_are_those_of_forward(self, bilm, sentences):
-        contexts, output = bilm.contexts(sentences), bilm(sentences)
+        contexts = bilm.contexts(sentences)
         positions = contexts.sentences.targets
-        for packed, layer in zip(contexts.layers, output.layers, strict=True):
-            torch.testing.assert_close(
-                contexts.sentences.of_words(packed),
-                layer.flatten(0, 1)[positions],
-                rtol=0,
-                atol=1e-6,
-            )
+        for packed, layer in zip(contexts.layers, bilm(sentences).layers, strict=True):
+            words = contexts.sentences.of_words(packed)
+            expected = layer.flatten(0, 1)[positions]
+            torch.testing.assert_close(words, expected, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("residual", [True, False])
     def test_dropout_applies_to_the_inputs_as_in_bilm_tf(self, residual):
         """The residual connection adds the input after dropout."""
         options = dataclasses.replace(SMALL, residual=residual)
         bilm = random_bilm(options)
-        plain, drop = plain_of(bilm).requires_grad_(False), torch.nn.functional.dropout
+        plain = plain_of(bilm).requires_grad_(False)
 
         def lstms(layer: int, inputs: torch.Tensor) -> torch.Tensor:
-            each = zip(
-                (plain.forward_layers[layer], plain.backward_layers[layer]), inputs, strict=True
-            )
-            return torch.stack([lstm(steps)[0] for lstm, steps in each])
+            forward_output, _ = plain.forward_layers[layer](inputs[0])
+            backward_output, _ = plain.backward_layers[layer](inputs[1])
+            return torch.stack([forward_output, backward_output])
 
         # Shape: (4, projection_dim)
         vectors = plain(["a", "b"])[0, :, :DIM]
@@ -82,8 +83,11 @@ class TestContexts:
         contexts = bilm.contexts([["a", "b"]], dropout=0.5)
         torch.manual_seed(3)
         # Shape: (2, 4, projection_dim)
-        current = drop(torch.stack([vectors, vectors.flip(0)]), 0.5)
-        current = drop(lstms(0, current), 0.5)
-        current = lstms(1, current) + (current if residual else 0.0)
-        torch.testing.assert_close(contexts.hidden, drop(current[:, :3], 0.5), rtol=0, atol=1e-6)
+        inputs = dropout(torch.stack([vectors, vectors.flip(0)]), 0.5)
+        layer_0 = dropout(lstms(0, inputs), 0.5)
+        layer_1 = lstms(1, layer_0)
+        if residual:
+            layer_1 = layer_1 + layer_0
+        expected = dropout(layer_1[:, :3], 0.5)
+        torch.testing.assert_close(contexts.hidden, expected, rtol=0, atol=1e-6)
         assert contexts.targets.tolist() == [[0, 1, 3], [1, 0, 2]]

@@ -1,5 +1,6 @@
 """Small biLMs with random weights, and Hypothesis strategies for their shapes and sentences."""
 
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -54,8 +55,11 @@ def plain_of(bilm: Bilm) -> PlainBilm:
 def plain_layers(plain: PlainBilm, sentences: list[list[str]]) -> tuple[torch.Tensor, ...]:
     """The layers of a batch, in the form of `BilmOutput.layers`."""
     # Shape: (n_words, n_layers, dim), each
-    each = [plain(sentence)[:, 1:-1].transpose(0, 1) for sentence in sentences]
-    return pad_sequence(each, batch_first=True).unbind(2)
+    layers_of_sentences = []
+    for sentence in sentences:
+        with_boundaries = plain(sentence)
+        layers_of_sentences.append(with_boundaries[:, 1:-1].transpose(0, 1))
+    return pad_sequence(layers_of_sentences, batch_first=True).unbind(2)
 
 
 def plain_likelihoods(
@@ -68,12 +72,14 @@ def plain_likelihoods(
     The log-likelihood of a sentence, forward and backward, by a softmax over the words of
     `numbers`.
     """
-    words = torch.tensor(
-        [numbers.get(word, numbers["<UNK>"]) for word in ["<S>", *sentence, "</S>"]]
-    )
+    unknown = numbers["<UNK>"]
+    targets = [numbers.get(word, unknown) for word in ["<S>", *sentence, "</S>"]]
+    weight, bias = softmax
+    plain = plain_of(bilm).double()
     with torch.no_grad():
-        top = plain_of(bilm).double()(sentence)[-1]
-        return log_likelihood(top, words, *(each.double() for each in softmax)).tolist()
+        top = plain(sentence)[-1]
+        likelihoods = log_likelihood(top, torch.tensor(targets), weight.double(), bias.double())
+    return likelihoods.tolist()
 
 
 def layers_alone(bilm: Bilm, sentence: list[str]) -> np.ndarray:
@@ -86,7 +92,11 @@ def allennlp_layers(bilm: torch.nn.Module, character_ids: torch.Tensor) -> list[
     from allennlp.nn.util import remove_sentence_boundaries
 
     output = bilm(character_ids)
-    return [remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]]
+    layers = []
+    for layer in output["activations"]:
+        without_boundaries, _ = remove_sentence_boundaries(layer, output["mask"])
+        layers.append(without_boundaries)
+    return layers
 
 
 def assert_layers_equal(
@@ -94,8 +104,8 @@ def assert_layers_equal(
 ) -> None:
     """Checks that all layers have equal shapes, and equal values to within `atol`."""
     assert len(ours) == len(theirs)
-    for our, their in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(our, their, rtol=0.0, atol=atol)
+    for our_layer, their_layer in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(our_layer, their_layer, rtol=0.0, atol=atol)
 
 
 def words() -> st.SearchStrategy[str]:
@@ -105,21 +115,24 @@ def words() -> st.SearchStrategy[str]:
     """
     short = st.text("abé.", min_size=1, max_size=5)
     anything = st.text(st.characters(), min_size=1, max_size=20)
-    long = st.builds(
-        lambda text, n: text * n, st.text("aé😀", min_size=1, max_size=2), st.integers(10, 60)
-    )
-    return st.one_of(short, short, anything, long, st.sampled_from(["<S>", "</S>"]))
+    syllables = st.text("aé😀", min_size=1, max_size=2)
+    long = st.builds(operator.mul, syllables, st.integers(10, 60))
+    boundaries = st.sampled_from(["<S>", "</S>"])
+    return st.one_of(short, short, anything, long, boundaries)
 
 
 def batches(max_size: int = 4) -> st.SearchStrategy[list[list[str]]]:
     """At least one sentence; any of them may be empty."""
-    return st.lists(st.lists(words(), max_size=6), min_size=1, max_size=max_size)
+    sentences = st.lists(words(), max_size=6)
+    return st.lists(sentences, min_size=1, max_size=max_size)
 
 
 @st.composite
 def bilm_options(draw: st.DrawFn) -> BilmOptions:
     """Small biLMs of every shape."""
     clips = st.none() | st.integers(1, 3) | st.floats(0.05, 3.0)
+    widths_and_counts = st.tuples(st.integers(1, 9), st.integers(1, 4))
+    filters = st.lists(widths_and_counts, min_size=1, max_size=3).map(tuple)
     return BilmOptions(
         cell_dim=draw(st.integers(1, 9)),
         projection_dim=draw(st.integers(1, 7)),
@@ -127,9 +140,7 @@ def bilm_options(draw: st.DrawFn) -> BilmOptions:
         cell_clip=draw(clips),
         projection_clip=draw(clips),
         character_dim=draw(st.integers(1, 4)),
-        filters=tuple(
-            draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=3))
-        ),
+        filters=draw(filters),
         n_highway=draw(st.integers(0, 2)),
         activation=draw(st.sampled_from(["relu", "tanh"])),
     )

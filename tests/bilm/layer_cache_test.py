@@ -5,6 +5,7 @@ import os
 import pickle
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -22,17 +23,21 @@ from tests.bilm.helpers import batches, random_bilm
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
 
 
-def assert_same(ours: BilmOutput, theirs: BilmOutput, *, atol: float = 0.0) -> None:
+def assert_same(output: BilmOutput, expected: BilmOutput, *, atol: float = 0.0) -> None:
     """Bit for bit, or up to the rounding of matrix products of a different size."""
-    assert torch.equal(ours.mask, theirs.mask)
-    torch.testing.assert_close(ours.layers, theirs.layers, rtol=0, atol=atol)
+    assert torch.equal(output.mask, expected.mask)
+    torch.testing.assert_close(output.layers, expected.layers, rtol=0, atol=atol)
 
 
 def inputs_of(bilm: Bilm) -> list[torch.Tensor]:
     """A list that collects the inputs of a biLM's forward passes."""
-    seen: list[torch.Tensor] = []
-    bilm.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
-    return seen
+    collected: list[torch.Tensor] = []
+
+    def collect(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        collected.append(inputs[0])
+
+    bilm.register_forward_pre_hook(collect)
+    return collected
 
 
 def key(number: int) -> bytes:
@@ -48,13 +53,14 @@ def write(cache: LayerStore, *numbers: int) -> None:
     cache.write(list(map(key, numbers)), [layers_of(number) for number in numbers])
 
 
-def found(cache: LayerStore, *numbers: int) -> list[bool]:
-    """Which of them are found; checks that their content is what was written."""
+def are_kept(cache: LayerStore, *numbers: int) -> list[bool]:
+    """Which of them the cache has; checks that their content is what was written."""
     targets = [np.zeros((3, 4, 256), np.float32) for _ in numbers]
-    rows = cache.read(list(map(key, numbers)), targets)
-    for number, target, is_found in zip(numbers, targets, rows, strict=True):
-        assert not is_found or np.array_equal(target, layers_of(number))
-    return rows
+    all_kept = cache.read(list(map(key, numbers)), targets)
+    for number, target, is_kept in zip(numbers, targets, all_kept, strict=True):
+        if is_kept:
+            assert np.array_equal(target, layers_of(number))
+    return all_kept
 
 
 def write_in_process(folder: Path, first: int) -> None:
@@ -76,18 +82,20 @@ def cached(cache: LayerCache) -> CachedBilm:
 class TestLayerCache:
     def test_layers_of_both_types_may_be_in_one_file(self, cache):
         write(cache, 0)
-        half, target = LayerCache(cache.folder, dtype="float16"), np.zeros((3, 4, 256), np.float16)
+        half = LayerCache(cache.folder, dtype="float16")
+        layers = layers_of(1).astype(np.float16)
+        target = np.zeros_like(layers)
         assert half.read([key(0)], [target]) == [False]
-        half.write([key(0)], [layers_of(1).astype(np.float16)])
-        assert half.read([key(0)], [target]) == [True] and np.array_equal(
-            target, layers_of(1).astype(np.float16)
-        )
-        assert found(cache, 0) == [True]
+        half.write([key(0)], [layers])
+        assert half.read([key(0)], [target]) == [True]
+        assert np.array_equal(target, layers)
+        assert are_kept(cache, 0) == [True]
 
     @pytest.mark.parametrize("dtype", ["float32", "float16"])
     def test_bits_are_kept(self, tmp_path, dtype):
         special = np.resize(np.float32([1e-45, 3.4e4, -0.0, 1 / 3]), (3, 4, 256)).astype(dtype)
-        cache, target = LayerCache(tmp_path, dtype=dtype), np.ones_like(special)
+        cache = LayerCache(tmp_path, dtype=dtype)
+        target = np.ones_like(special)
         cache.write([key(0)], [special])
         assert cache.read([key(0)], [target]) == [True]
         assert target.tobytes() == special.tobytes()
@@ -97,36 +105,30 @@ class TestLayerCache:
         for number in range(600):
             write(cache, number)
         assert (tmp_path / "layers.sqlite").stat().st_size < 5 * 2**20
-        assert found(cache, 0, 1, 598, 599) == [False, False, True, True]
+        assert are_kept(cache, 0, 1, 598, 599) == [False, False, True, True]
 
     def test_processes_and_threads_share_a_file(self, cache):
         write(cache, 0)
         context = multiprocessing.get_context("fork")
         workers = [
-            context.Process(target=write_in_process, args=(cache.folder, 100 * n)) for n in (1, 2)
-        ]
-        workers += [
-            threading.Thread(target=write, args=(cache, *range(first, first + 40)))
-            for first in (300, 400)
+            context.Process(target=write_in_process, args=(cache.folder, 100)),
+            context.Process(target=write_in_process, args=(cache.folder, 200)),
+            threading.Thread(target=write, args=(cache, *range(300, 340))),
+            threading.Thread(target=write, args=(cache, *range(400, 440))),
         ]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join(60)
-        assert all(
-            found(
-                cache,
-                *(number for first in (100, 200, 300, 400) for number in range(first, first + 40)),
-            )
-        )
+        for start in (100, 200, 300, 400):
+            assert all(are_kept(cache, *range(start, start + 40)))
 
     def test_a_forked_child_and_a_pickled_copy_open_their_own_file(self, cache):
         write(cache, 0)
         with multiprocessing.get_context("fork").Pool(1) as pool:
-            assert pool.apply(partial(found, cache, 0)) == [True]
-        assert (
-            found(pickle.loads(pickle.dumps(cache)), 0) == found(copy.deepcopy(cache), 0) == [True]
-        )
+            assert pool.apply(partial(are_kept, cache, 0)) == [True]
+        assert are_kept(pickle.loads(pickle.dumps(cache)), 0) == [True]
+        assert are_kept(copy.deepcopy(cache), 0) == [True]
 
     @pytest.mark.parametrize(
         "damage",
@@ -143,13 +145,14 @@ class TestLayerCache:
         # Closing the file empties the write-ahead log.
         gc.collect()
         damage(folder / "layers.sqlite")
-        cached = CachedBilm(random_bilm(), cache := LayerCache(folder))
+        cache = LayerCache(folder)
+        cached = CachedBilm(random_bilm(), cache)
         for _ in range(3):
-            found(cache, *range(20))
+            are_kept(cache, *range(20))
             assert_same(cached(BATCH), random_bilm()(BATCH))
             write(cache, *range(20, 40))
-        warnings = [record for record in caplog.records if record.name.endswith("layer_cache")]
-        assert len(warnings) == 1 and str(folder) in warnings[0].getMessage()
+        (warning,) = [record for record in caplog.records if record.name.endswith("layer_cache")]
+        assert str(folder) in warning.getMessage()
 
     def test_nothing_is_created_before_the_first_use(self, cached, cache):
         assert not cache.folder.exists()
@@ -164,35 +167,32 @@ class TestLayerMemory:
     def test_the_sentences_that_were_used_last_are_kept(self):
         memory = LayerMemory(self.MAX_BYTES)
         write(memory, 0, 1, 2, 3)
-        assert found(memory, 0, 0, 4) == [True, True, False]
+        assert are_kept(memory, 0, 0, 4) == [True, True, False]
         write(memory, 4, 5)
-        assert found(memory, 0, 1, 2, 3, 4, 5) == [True, False, False, True, True, True]
+        assert are_kept(memory, 0, 1, 2, 3, 4, 5) == [True, False, False, True, True, True]
 
     def test_the_first_sentences_are_kept_for_epochs(self):
         memory = LayerMemory(self.MAX_BYTES, keeps_first=True)
         for _ in range(2):
             for number in range(6):
                 write(memory, number)
-        assert found(memory, *range(6)) == [True] * 4 + [False] * 2
+        assert are_kept(memory, *range(6)) == [True] * 4 + [False] * 2
 
     def test_copies_and_forked_processes_start_empty(self):
         memory = LayerMemory(self.MAX_BYTES)
         write(memory, 0)
         # As in a thread that a forked process does not have.
         with memory._arrays._lock, multiprocessing.get_context("fork").Pool(1) as pool:
-            assert pool.apply(_found_before_and_after_writing, (memory,)) == ([False], [True])
-        assert (
-            found(pickle.loads(pickle.dumps(memory)), 0)
-            == found(copy.deepcopy(memory), 0)
-            == [False]
-        )
-        assert found(memory, 0) == [True]
+            assert pool.apply(are_kept, (memory, 0)) == [False]
+            assert pool.apply(are_kept_after_writing, (memory, 0)) == [True]
+        assert are_kept(pickle.loads(pickle.dumps(memory)), 0) == [False]
+        assert are_kept(copy.deepcopy(memory), 0) == [False]
+        assert are_kept(memory, 0) == [True]
 
 
-def _found_before_and_after_writing(memory: LayerMemory) -> tuple[list[bool], list[bool]]:
-    before = found(memory, 0)
-    write(memory, 0)
-    return before, found(memory, 0)
+def are_kept_after_writing(memory: LayerMemory, *numbers: int) -> list[bool]:
+    write(memory, *numbers)
+    return are_kept(memory, *numbers)
 
 
 def in_int8(bilm: Bilm) -> None:
@@ -203,18 +203,20 @@ def in_int8(bilm: Bilm) -> None:
 
 class TestSharedBilm:
     def test_equal_bilms_share_a_pass_until_the_last_one_is_dropped(self):
-        first, second = shared_bilm(random_bilm()), shared_bilm(random_bilm())
-        assert first is second
-        seen = inputs_of(first.bilm)
+        shared = shared_bilm(random_bilm())
+        shared_again = shared_bilm(random_bilm())
+        assert shared is shared_again
+        inputs = inputs_of(shared.bilm)
         expected = random_bilm()(BATCH)
-        assert_same(first(BATCH), expected)
+        assert_same(shared(BATCH), expected)
         # As words or ids, in a different batch.
-        again = second(BYTES.batch([BATCH[2], BATCH[0]]))
-        assert torch.equal(again.layers[2][1, :4], expected.layers[2][0, :4]) and len(seen) == 1
-        dropped = weakref.ref(first.bilm)
-        del first, second, seen
+        output = shared_again(BYTES.batch([BATCH[2], BATCH[0]]))
+        assert torch.equal(output.layers[2][1, :4], expected.layers[2][0, :4])
+        assert len(inputs) == 1
+        bilm = weakref.ref(shared.bilm)
+        del shared, shared_again, inputs
         gc.collect()
-        assert dropped() is None
+        assert bilm() is None
 
     @pytest.mark.parametrize(
         "change",
@@ -222,67 +224,63 @@ class TestSharedBilm:
         ids=["weights", "precision"],
     )
     def test_different_bilms_share_nothing(self, change):
-        first, other = shared_bilm(random_bilm()), random_bilm()
+        shared = shared_bilm(random_bilm())
+        changed = random_bilm()
         with torch.no_grad():
-            change(other)
-        assert shared_bilm(other) is not first and shared_bilm(other).store is not first.store
+            change(changed)
+        assert shared_bilm(changed) is not shared
+        assert shared_bilm(changed).store is not shared.store
 
     def test_threads_get_the_layers_of_a_pass(self):
         shared = shared_bilm(random_bilm())
         sentences = [[f"{number}", "cat", *"abc"[: number % 4]] for number in range(60)]
-        expected = [random_bilm()([sentence]).layers for sentence in sentences]
-        wrong: list[int] = []
+        layers_of_sentences = [random_bilm()([sentence]).layers for sentence in sentences]
 
         def run(seed: int) -> None:
-            for row in np.random.default_rng(seed).integers(0, len(sentences) - 3, 60).tolist():
-                layers = shared(sentences[row : row + 3]).layers
-                for place in range(3):
-                    n_words = len(sentences[row + place])
-                    pairs = zip(layers, expected[row + place], strict=True)
-                    if any(
-                        (ours[place, :n_words] - theirs[0]).abs().max() > 1e-5
-                        for ours, theirs in pairs
-                    ):
-                        wrong.append(row)
+            starts = np.random.default_rng(seed).integers(0, len(sentences) - 3, 60)
+            for start in starts.tolist():
+                output = shared(sentences[start : start + 3])
+                for row, number in enumerate(range(start, start + 3)):
+                    n_words = len(sentences[number])
+                    pairs = zip(output.layers, layers_of_sentences[number], strict=True)
+                    for layer, expected in pairs:
+                        difference = layer[row, :n_words] - expected[0]
+                        assert difference.abs().max() <= 1e-5
 
-        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not wrong
+        with ThreadPoolExecutor(4) as pool:
+            # Raises the errors of the threads.
+            list(pool.map(run, range(4)))
 
 
 class TestCachedBilm:
     def test_it_gives_the_same_bits_and_computes_once(self, cached, cache):
         expected = random_bilm()(BATCH)
-        seen = inputs_of(cached.bilm)
+        inputs = inputs_of(cached.bilm)
         for _ in range(3):
             output = cached(BATCH)
             assert_same(output, expected)
             # Changes that a caller makes to the layers do not change the cache.
             output.layers[0].zero_()
+        assert len(inputs) == 1
         later = CachedBilm(random_bilm(), cache)
-        seen_later = inputs_of(later.bilm)
+        inputs_later = inputs_of(later.bilm)
         assert_same(later(BATCH), expected)
-        assert (len(seen), len(seen_later)) == (1, 0)
+        assert len(inputs_later) == 0
 
     def test_only_missing_sentences_are_computed(self, cached):
-        first = cached([BATCH[0], BATCH[3]])
-        seen = inputs_of(cached.bilm)
+        output_before = cached([BATCH[0], BATCH[3]])
+        inputs = inputs_of(cached.bilm)
         output = cached(BATCH)
         assert_same(output, random_bilm()(BATCH), atol=1e-6)
-        assert all(
-            torch.equal(after[0], before[0])
-            for after, before in zip(output.layers, first.layers, strict=True)
-        )
-        assert torch.equal(seen[0], BYTES.batch(BATCH)[[1, 2]])
+        for layer, layer_before in zip(output.layers, output_before.layers, strict=True):
+            assert torch.equal(layer[0], layer_before[0])
+        assert torch.equal(inputs[0], BYTES.batch(BATCH)[[1, 2]])
 
     def test_a_sentence_that_a_batch_repeats_is_computed_once(self, cached):
-        seen = inputs_of(cached.bilm)
-        output = cached([BATCH[0], BATCH[2], BATCH[0]])
-        assert_same(output, random_bilm()([BATCH[0], BATCH[2], BATCH[0]]), atol=1e-6)
-        assert torch.equal(seen[0], BYTES.batch([BATCH[0], BATCH[2]]))
+        inputs = inputs_of(cached.bilm)
+        sentences = [BATCH[0], BATCH[2], BATCH[0]]
+        assert_same(cached(sentences), random_bilm()(sentences), atol=1e-6)
+        assert torch.equal(inputs[0], BYTES.batch([BATCH[0], BATCH[2]]))
 
     @given(batches())
     def test_it_equals_the_bilm_for_any_batch_and_padding(self, cached, bilm, sentences):
@@ -292,10 +290,10 @@ class TestCachedBilm:
 
     def test_float16_layers_are_equal_on_first_and_later_calls(self, tmp_path):
         cached = CachedBilm(random_bilm(), LayerCache(tmp_path, dtype="float16"))
-        first = cached(BATCH)
-        assert_same(cached(BATCH), first)
-        for ours, exact in zip(first.layers, random_bilm()(BATCH).layers, strict=True):
-            assert torch.equal(ours, exact.half().float())
+        output = cached(BATCH)
+        assert_same(cached(BATCH), output)
+        for layer, exact in zip(output.layers, random_bilm()(BATCH).layers, strict=True):
+            assert torch.equal(layer, exact.half().float())
 
     @pytest.mark.parametrize(
         "change",
@@ -338,7 +336,8 @@ class TestCachedBilm:
         change(cached.bilm)
         alone = copy.deepcopy(cached.bilm)
         for _ in range(2):
-            ours, theirs = cached(BATCH), alone(BATCH)
-            assert_same(ours, theirs)
-            assert ours.layers[-1].requires_grad == theirs.layers[-1].requires_grad
+            output = cached(BATCH)
+            expected = alone(BATCH)
+            assert_same(output, expected)
+            assert output.layers[-1].requires_grad == expected.layers[-1].requires_grad
         assert not cache.folder.exists()

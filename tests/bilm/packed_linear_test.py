@@ -43,12 +43,13 @@ def assert_is_the_product(
     or addend.
     """
     assert result.dtype == dtype
-    inputs, weight, other = (tensor.to(dtype).double() for tensor in (inputs, weight, other))
+    inputs = inputs.to(dtype).double()
+    weight = weight.to(dtype).double()
+    other = other.to(dtype).double()
     size = linear(inputs.abs(), weight.abs()) + other.abs()
     assert result.shape == size.shape
-    assert (
-        (result.double() - linear(inputs, weight) - other).abs() <= ROUNDING[dtype] * size
-    ).all()
+    error = result.double() - linear(inputs, weight) - other
+    assert (error.abs() <= ROUNDING[dtype] * size).all()
 
 
 SIZES = dict(
@@ -63,12 +64,13 @@ SIZES = dict(
 class TestPackedLinear:
     @given(**SIZES)
     def test_it_is_the_product(self, n_rows, input_dim, output_dim, dtype, seed):
-        weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
-        bias, addend = draw(seed + 2, output_dim), draw(seed + 3, n_rows, output_dim)
+        weight = draw(seed, output_dim, input_dim)
+        inputs = draw(seed + 1, n_rows, input_dim)
+        bias = draw(seed + 2, output_dim)
+        addend = draw(seed + 3, n_rows, output_dim)
         rows = inputs.to(dtype)
-        assert_is_the_product(
-            PackedLinear(weight, bias, dtype=dtype)(rows), inputs, weight, bias, dtype
-        )
+        with_bias = PackedLinear(weight, bias, dtype=dtype)
+        assert_is_the_product(with_bias(rows), inputs, weight, bias, dtype)
         without_bias = PackedLinear(weight, dtype=dtype)
         assert_is_the_product(without_bias(rows), inputs, weight, torch.zeros(1), dtype)
         # The addend is not overwritten.
@@ -82,8 +84,9 @@ class TestPackedLinear:
         """
         On an AMD processor, to the last bit. This independence is the reason for the packed layout.
         """
-        weight, inputs = draw(0, output_dim, input_dim).float(), draw(1, 130, input_dim).float()
-        packed, addend = PackedLinear(weight), draw(3, 130, output_dim).float()
+        packed = PackedLinear(draw(0, output_dim, input_dim).float())
+        inputs = draw(1, 130, input_dim).float()
+        addend = draw(3, 130, output_dim).float()
         expected = packed(inputs, addend)
         for n_rows in (1, 2, 7, 31, 64, 129):
             torch.testing.assert_close(
@@ -92,7 +95,8 @@ class TestPackedLinear:
 
     def test_it_keeps_no_gradients(self):
         weight = draw(0, 3, 2).float().requires_grad_()
-        assert not PackedLinear(weight, weight[:, 0])(draw(1, 4, 2).float()).requires_grad
+        layer = PackedLinear(weight, weight[:, 0])
+        assert not layer(draw(1, 4, 2).float()).requires_grad
 
 
 class TestInt8Linear:
@@ -105,15 +109,13 @@ class TestInt8Linear:
     def test_it_is_the_product_to_half_a_step_of_each_factor(
         self, n_rows, input_dim, output_dim, seed
     ):
-        weight, inputs = draw(seed, output_dim, input_dim), draw(seed + 1, n_rows, input_dim)
         # Rows of very different magnitudes, and one of zeros.
-        weight, inputs = (
-            weight * draw(seed + 2, output_dim, 1).exp(),
-            inputs * draw(seed + 3, n_rows, 1).exp(),
-        )
+        weight = draw(seed, output_dim, input_dim) * draw(seed + 2, output_dim, 1).exp()
+        inputs = draw(seed + 1, n_rows, input_dim) * draw(seed + 3, n_rows, 1).exp()
         weight[0] = 0.0
         inputs[:1] = 0.0
-        bias, addend = draw(seed + 4, output_dim), draw(seed + 5, n_rows, output_dim)
+        bias = draw(seed + 4, output_dim)
+        addend = draw(seed + 5, n_rows, output_dim)
         weight_error = weight.abs().amax(1, keepdim=True) / 254
         input_error = inputs.abs().amax(1, keepdim=True) / 126
         bound = (
@@ -121,13 +123,12 @@ class TestInt8Linear:
             + linear(input_error.expand_as(inputs), weight.abs())
             + input_dim * linear(input_error, weight_error)
         )
-        found = (
-            Int8Linear(weight, bias)(inputs.float()),
-            Int8Linear(weight)(inputs.float(), addend.float()),
-        )
-        for result, other in zip(found, (bias, addend), strict=True):
+        product = linear(inputs, weight)
+        with_bias = Int8Linear(weight, bias)(inputs.float())
+        with_addend = Int8Linear(weight)(inputs.float(), addend.float())
+        for result, other in ((with_bias, bias), (with_addend, addend)):
             assert result.dtype == torch.float32
-            assert ((result - linear(inputs, weight) - other).abs() <= 1.001 * bound + 1e-5).all()
+            assert ((result - product - other).abs() <= 1.001 * bound + 1e-5).all()
 
     def test_the_largest_sums_are_exact(self):
         """
@@ -141,72 +142,64 @@ class TestInt8Linear:
         [["quantized"], ["onednn"], ["quantized", "onednn"], ["quantized", "onednn", "mkldnn"]],
     )
     def test_missing_operators_are_replaced(self, monkeypatch, caplog, missing):
-        there = {
-            name: getattr(torch.ops, name)
-            for name in ("quantized", "onednn", "mkldnn")
-            if name not in missing
-        }
-        monkeypatch.setattr(torch, "ops", SimpleNamespace(**there))
+        operators = SimpleNamespace()
+        for name in {"quantized", "onednn", "mkldnn"}.difference(missing):
+            setattr(operators, name, getattr(torch.ops, name))
+        monkeypatch.setattr(torch, "ops", operators)
         module = fresh_module()
-        weight, inputs = draw(0, 100, 512).float(), draw(1, 7, 512).float()
-        expected, found = (
-            linear(inputs, weight),
-            module.packed_linear(weight, None, torch.int8)(inputs),
-        )
-        assert (found - expected).abs().max() < 0.02 * expected.abs().max()
+        weight = draw(0, 100, 512).float()
+        inputs = draw(1, 7, 512).float()
+        expected = linear(inputs, weight)
+        result = module.packed_linear(weight, None, torch.int8)(inputs)
+        assert (result - expected).abs().max() < 0.02 * expected.abs().max()
         # ARM has no fbgemm.
         has_fbgemm = "fbgemm" in torch.backends.quantized.supported_engines
-        precision = (
-            "int8"
-            if "onednn" not in missing or (has_fbgemm and "quantized" not in missing)
-            else "float32"
-        )
-        assert torch.allclose(found, expected, 1e-4, 1e-4) == (precision == "float32")
+        is_int8 = "onednn" not in missing or (has_fbgemm and "quantized" not in missing)
+        assert torch.allclose(result, expected, 1e-4, 1e-4) != is_int8
         assert len(caplog.records) <= len(missing)
+        precision = "int8" if is_int8 else "float32"
         assert module.kernel_name("cpu", "int8").startswith(f"{precision} by ")
-        assert (
-            module.kernel_name("cpu", "float32")
-            == f"float32 by {'torch' if 'mkldnn' in missing else 'onednn'}"
-        )
+        library = "torch" if "mkldnn" in missing else "onednn"
+        assert module.kernel_name("cpu", "float32") == f"float32 by {library}"
 
     def test_the_kernels_give_equal_results(self, monkeypatch):
-        weight, inputs, results = draw(0, 100, 512), draw(1, 130, 512).float(), []
-        for instructions in ("avx2", "vnni"):
+        weight = draw(0, 100, 512)
+        inputs = draw(1, 130, 512).float()
+
+        def result_by(instructions: str) -> torch.Tensor:
             module = fresh_module()
-            monkeypatch.setattr(
-                module, "cpu_instructions", lambda instructions=instructions: instructions
-            )
-            results.append(module.Int8Linear(weight)(inputs))
-        torch.testing.assert_close(*results, rtol=1e-6, atol=0)
+            monkeypatch.setattr(module, "cpu_instructions", lambda: instructions)
+            return module.Int8Linear(weight)(inputs)
+
+        torch.testing.assert_close(result_by("avx2"), result_by("vnni"), rtol=1e-6, atol=0)
 
     def test_each_row_is_independent_of_the_other_rows(self):
-        weight, inputs = draw(0, 100, 512), draw(1, 130, 512).float()
+        layer = Int8Linear(draw(0, 100, 512))
+        inputs = draw(1, 130, 512).float()
         inputs[3] *= 100.0
-        layer = Int8Linear(weight)
+        expected = layer(inputs)
         for n_rows in (1, 2, 64, 129):
-            torch.testing.assert_close(
-                layer(inputs[:n_rows]), layer(inputs)[:n_rows], rtol=1e-6, atol=0
-            )
+            result = layer(inputs[:n_rows])
+            torch.testing.assert_close(result, expected[:n_rows], rtol=1e-6, atol=0)
 
 
 class TestStackedLinear:
     @given(n=st.integers(1, 3), **SIZES)
     def test_each_is_a_product(self, n, n_rows, input_dim, output_dim, dtype, seed):
         """The rows are views of a larger tensor, like the rows of a step."""
-        weights, inputs = (
-            draw(seed, n, output_dim, input_dim),
-            draw(seed + 1, n, n_rows + 3, input_dim),
-        )
-        biases, addends = draw(seed + 2, n, output_dim), draw(seed + 3, n, n_rows + 3, output_dim)
-        rows = inputs.to(dtype)[:, 2:-1]
+        weights = draw(seed, n, output_dim, input_dim)
+        biases = draw(seed + 2, n, output_dim)
+        all_inputs = draw(seed + 1, n, n_rows + 3, input_dim)
+        all_addends = draw(seed + 3, n, n_rows + 3, output_dim)
+        inputs = all_inputs[:, 2:-1]
+        addends = all_addends[:, 2:-1]
+        rows = all_inputs.to(dtype)[:, 2:-1]
         with_bias = StackedLinear(weights, biases, dtype=dtype)(rows)
-        with_addend = StackedLinear(weights, dtype=dtype)(rows, addends.to(dtype)[:, 2:-1])
+        with_addend = StackedLinear(weights, dtype=dtype)(rows, all_addends.to(dtype)[:, 2:-1])
         assert len(with_bias) == len(with_addend) == n
         for i in range(n):
-            assert_is_the_product(with_bias[i], inputs[i, 2:-1], weights[i], biases[i], dtype)
-            assert_is_the_product(
-                with_addend[i], inputs[i, 2:-1], weights[i], addends[i, 2:-1], dtype
-            )
+            assert_is_the_product(with_bias[i], inputs[i], weights[i], biases[i], dtype)
+            assert_is_the_product(with_addend[i], inputs[i], weights[i], addends[i], dtype)
 
 
 KERNELS = """
@@ -231,7 +224,6 @@ print(megabytes() - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 def test_kernels_do_not_pile_up():
     """300 more numbers of rows take 86 MB if torch keeps all of their kernels."""
-    output = subprocess.run(
-        [sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True
-    ).stdout
-    assert float(output) < 30.0
+    command = [sys.executable, "-c", KERNELS]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(process.stdout) < 30.0

@@ -18,40 +18,49 @@ def packed_with_boundaries(lengths: list[int], n_padding: int = 0) -> PackedSent
 def words_of(lengths: list[int]) -> list[list[int]]:
     """The word numbers of each sentence, between its two boundaries."""
     n_words = sum(lengths)
-    numbers = iter(range(n_words))
-    return [[n_words, *(next(numbers) for _ in range(length)), n_words + 1] for length in lengths]
+    begin = n_words
+    end = n_words + 1
+    sentences = []
+    n_before = 0
+    for length in lengths:
+        numbers = range(n_before, n_before + length)
+        sentences.append([begin, *numbers, end])
+        n_before += length
+    return sentences
 
 
 class TestPack:
     @given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
     def test_each_word_has_its_place_and_its_neighbours(self, lengths):
         order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        words = [
-            (row, step) for step in range(max(lengths)) for row in order if step < lengths[row]
-        ]
+        words = []
+        batch_sizes = []
+        for step in range(max(lengths)):
+            rows_of_step = [row for row in order if lengths[row] > step]
+            batch_sizes.append(len(rows_of_step))
+            words += [(row, step) for row in rows_of_step]
         packed = {word: number for number, word in enumerate(words)}
-        batch, timesteps = pack(np.array(lengths)), max(lengths) + 1
-        assert batch.positions(timesteps).tolist() == [
-            row * timesteps + step for row, step in words
-        ]
-        assert batch.rows.tolist() == order
-        assert batch.sentences.tolist() == [order.index(row) for row, _ in words]
-        assert batch.before.tolist() == [
-            packed.get((row, step - 1), len(words)) for row, step in words
-        ]
-        assert batch.mirrored.tolist() == [
-            packed[row, lengths[row] - 1 - step] for row, step in words
-        ]
-        assert batch.batch_sizes == [
-            sum(length > step for length in lengths) for step in range(max(lengths))
-        ]
+
+        batch = pack(np.array(lengths))
+        assert batch.batch_sizes == batch_sizes
         assert batch.n_sentences == sum(length > 0 for length in lengths)
+        assert batch.rows.tolist() == order
+        timesteps = max(lengths) + 1
+        positions = batch.positions(timesteps)
+        for number, (row, step) in enumerate(words):
+            assert positions[number] == row * timesteps + step
+            assert batch.sentences[number] == order.index(row)
+            assert batch.before[number] == packed.get((row, step - 1), len(words))
+            assert batch.mirrored[number] == packed[row, lengths[row] - 1 - step]
+        for tensor in (positions, batch.sentences, batch.before, batch.mirrored):
+            assert tensor.shape == (len(words),)
 
 
 class TestPackSentences:
     @given(LENGTHS)
     def test_each_direction_reads_each_sentence_between_its_boundaries(self, lengths):
-        expected, packed = words_of(lengths), packed_with_boundaries(lengths)
+        expected = words_of(lengths)
+        packed = packed_with_boundaries(lengths)
         assert packed.words.shape == (2, sum(packed.batch_sizes))
         assert sorted(packed.rows.tolist()) == list(range(len(lengths)))
         for direction in (0, 1):
@@ -61,34 +70,36 @@ class TestPackSentences:
                 for sentence in sentences[:size]:
                     sentence.append(next(words))
             for row, sentence in zip(packed.rows.tolist(), sentences, strict=True):
-                assert sentence == (expected[row] if direction == 0 else expected[row][::-1])
+                if direction == 1:
+                    sentence.reverse()
+                assert sentence == expected[row]
 
     @given(LENGTHS, st.integers(0, 3))
     def test_each_word_returns_to_its_position(self, lengths, n_padding):
-        timesteps, packed = max(lengths) + n_padding, packed_with_boundaries(lengths, n_padding)
-        expected = {
-            row * timesteps + column: number
-            for row, sentence in enumerate(words_of(lengths))
-            for column, number in enumerate(sentence[1:-1])
-        }
+        timesteps = max(lengths) + n_padding
+        packed = packed_with_boundaries(lengths, n_padding)
+        word_at = {}
+        for row, sentence in enumerate(words_of(lengths)):
+            for column, word in enumerate(sentence[1:-1]):
+                word_at[row * timesteps + column] = word
+        targets = packed.targets.tolist()
         for words, sources in zip(packed.words, packed.sources, strict=True):
-            assert (
-                dict(zip(packed.targets.tolist(), words[sources].tolist(), strict=True)) == expected
-            )
+            assert dict(zip(targets, words[sources].tolist(), strict=True)) == word_at
 
     @given(LENGTHS)
     def test_before_points_to_the_word_read_before(self, lengths):
         packed = packed_with_boundaries(lengths)
-        n_first = packed.n_sentences
+        # The words of the first step have no word before.
+        later = slice(packed.n_sentences, None)
+        rows = packed.rows[packed.sentences[later]].tolist()
         for direction, words in enumerate(packed.words):
-            rows = packed.rows[packed.sentences[n_first:]].tolist()
-            pairs = zip(
-                rows, words[packed.before[n_first:]].tolist(), words[n_first:].tolist(), strict=True
-            )
-            expected = set()
+            before = words[packed.before[later]].tolist()
+            pairs = zip(rows, before, words[later].tolist(), strict=True)
+            expected = []
             for row, sentence in enumerate(words_of(lengths)):
-                in_order = sentence if direction == 0 else sentence[::-1]
-                expected |= {(row, one, other) for one, other in pairwise(in_order)}
+                if direction == 1:
+                    sentence.reverse()
+                expected += [(row, previous, word) for previous, word in pairwise(sentence)]
             assert sorted(pairs) == sorted(expected)
 
     def test_two_sentences(self):

@@ -1,4 +1,5 @@
 import dataclasses
+from itertools import product
 
 import h5py
 import numpy as np
@@ -34,7 +35,7 @@ def read(weight_file: str, key: str) -> np.ndarray:
 class TestWeightNames:
     def test_the_names_are_the_public_ones(self):
         options = dataclasses.replace(SMALL, filters=((1, 2), (3, 4)), n_highway=1, n_layers=1)
-        assert {name.key: name.shape for name in weight_names(options)} == {
+        shapes = {
             "char_embed": (261, 3),
             "CNN/W_cnn_0": (1, 1, 3, 2),
             "CNN/b_cnn_0": (2,),
@@ -46,10 +47,12 @@ class TestWeightNames:
             "CNN_high_0/b_carry": (6,),
             "CNN_proj/W_proj": (6, 6),
             "CNN_proj/b_proj": (6,),
-            **{LSTM.format(direction, 0, "W_0"): (12, 32) for direction in (0, 1)},
-            **{LSTM.format(direction, 0, "B"): (32,) for direction in (0, 1)},
-            **{LSTM.format(direction, 0, "W_P_0"): (8, 6) for direction in (0, 1)},
         }
+        for direction in (0, 1):
+            shapes[LSTM.format(direction, 0, "W_0")] = (12, 32)
+            shapes[LSTM.format(direction, 0, "B")] = (32,)
+            shapes[LSTM.format(direction, 0, "W_P_0")] = (8, 6)
+        assert {name.key: name.shape for name in weight_names(options)} == shapes
 
     @given(bilm_options())
     def test_there_is_a_row_for_each_parameter(self, options):
@@ -67,31 +70,33 @@ class TestRoundTrip:
     @given(bilm_options())
     def test_float32_round_trips_bit_for_bit(self, tmp_path_factory, options):
         bilm = random_bilm(options)
-        again = Bilm.from_files(*save(bilm, tmp_path_factory.mktemp("bilm")))
-        assert again.options == bilm.options
+        options_file, weights = save(bilm, tmp_path_factory.mktemp("bilm"))
+        read_back = Bilm.from_files(options_file, weights)
+        assert read_back.options == bilm.options
         for name, value in bilm.state_dict().items():
-            assert torch.equal(again.state_dict()[name], value), name
+            assert torch.equal(read_back.state_dict()[name], value), name
 
     def test_float16_rounds_the_weights_and_hardly_changes_the_layers(self, bilm, tmp_path):
-        files = save(bilm, tmp_path, dtype=torch.float16)
-        again = Bilm.from_files(*files)
-        assert read(files[1], "char_embed").dtype == np.float16
+        options, weights = save(bilm, tmp_path, dtype=torch.float16)
+        read_back = Bilm.from_files(options, weights)
+        assert read(weights, "char_embed").dtype == np.float16
+        state = read_back.state_dict()
         for name, value in bilm.state_dict().items():
-            assert again.state_dict()[name].dtype == torch.float32
-            assert torch.equal(again.state_dict()[name], value.half().float()), name
-        for ours, expected in zip(again(SENTENCES).layers, bilm(SENTENCES).layers, strict=True):
-            assert 0 < (ours - expected).abs().max() < 3e-3
+            assert state[name].dtype == torch.float32
+            assert torch.equal(state[name], value.half().float()), name
+        layers = read_back(SENTENCES).layers
+        for layer, expected in zip(layers, bilm(SENTENCES).layers, strict=True):
+            assert 0 < (layer - expected).abs().max() < 3e-3
 
     def test_a_262nd_character_is_ignored(self, bilm, files):
         """bilm-tf's files have an extra row that no text uses."""
-        characters = read(files[1], "char_embed")
-        replace(
-            files[1],
-            "char_embed",
-            np.concatenate([characters, np.full((1, 3), 9.0, dtype=np.float32)]),
-        )
-        layers = Bilm.from_files(*files).requires_grad_(False)(SENTENCES).layers
-        assert all(torch.equal(*pair) for pair in zip(layers, bilm(SENTENCES).layers, strict=True))
+        options, weights = files
+        extra_row = np.full((1, 3), 9.0, dtype=np.float32)
+        characters = np.concatenate([read(weights, "char_embed"), extra_row])
+        replace(weights, "char_embed", characters)
+        layers = Bilm.from_files(options, weights).requires_grad_(False)(SENTENCES).layers
+        for layer, expected in zip(layers, bilm(SENTENCES).layers, strict=True):
+            assert torch.equal(layer, expected)
 
     # AllenNLP adds the forget gate's 1 to the bias while it is still float16, which rounds by up to
     # 2 ** -11.
@@ -100,13 +105,17 @@ class TestRoundTrip:
         """Compares AllenNLP's mix with equal weights with the average of our layers."""
         from allennlp.modules.elmo import Elmo
 
-        files = save(bilm, tmp_path, dtype=dtype)
+        options, weights = save(bilm, tmp_path, dtype=dtype)
         elmo = Elmo(
-            *files, num_output_representations=1, dropout=0.0, scalar_mix_parameters=[0.0, 0.0, 0.0]
+            options,
+            weights,
+            num_output_representations=1,
+            dropout=0.0,
+            scalar_mix_parameters=[0.0, 0.0, 0.0],
         )
-        theirs = elmo(BYTES.batch(SENTENCES))["elmo_representations"][0]
-        ours = torch.stack(Bilm.from_files(*files)(SENTENCES).layers).mean(0)
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)
+        (expected,) = elmo(BYTES.batch(SENTENCES))["elmo_representations"]
+        layers = Bilm.from_files(options, weights)(SENTENCES).layers
+        torch.testing.assert_close(torch.stack(layers).mean(0), expected, rtol=0, atol=atol)
 
 
 class TestShapesOfBilmTf:
@@ -128,17 +137,19 @@ class TestShapesOfBilmTf:
             lstm.projection.copy_(torch.eye(6))
         bilm.character_encoder.projection.weight.copy_(torch.eye(6))
         bilm.character_encoder.projection.bias.zero_()
-        files = save(bilm, tmp_path)
-        lstms = [LSTM.format(direction, layer, "W_P_0") for direction in "01" for layer in "01"]
-        for key in ["CNN_proj/W_proj", "CNN_proj/b_proj", *lstms]:
-            replace(files[1], key, None)
-        found = Bilm.from_files(*files).state_dict()
-        assert all(torch.equal(found[name], value) for name, value in bilm.state_dict().items())
+        options, weights = save(bilm, tmp_path)
+        replace(weights, "CNN_proj/W_proj", None)
+        replace(weights, "CNN_proj/b_proj", None)
+        for direction, layer in product((0, 1), repeat=2):
+            replace(weights, LSTM.format(direction, layer, "W_P_0"), None)
+        state = Bilm.from_files(options, weights).state_dict()
+        for name, value in bilm.state_dict().items():
+            assert torch.equal(state[name], value), name
 
 
 class TestWrongFiles:
     @pytest.mark.parametrize(
-        ("other", "found"),
+        ("changes", "named"),
         [
             (dict(n_layers=3), LSTM.format(0, 2, "B")),
             (dict(n_highway=1), "CNN_high_1/W_carry"),
@@ -148,34 +159,36 @@ class TestWrongFiles:
             (dict(cell_dim=9), LSTM.format(0, 0, "W_0")),
         ],
     )
-    def test_an_error_names_options_of_a_different_bilm(self, files, other, found):
+    def test_an_error_names_options_of_a_different_bilm(self, files, changes, named):
+        _, weights = files
         with pytest.raises(ValueError, match=r"weights\.hdf5") as error:
-            read_weights(files[1], dataclasses.replace(SMALL, **other))
-        assert found in str(error.value)
+            read_weights(weights, dataclasses.replace(SMALL, **changes))
+        assert named in str(error.value)
 
     @pytest.mark.parametrize("is_virtual", [False, True])
     def test_numbers_in_a_different_file_are_not_read(self, files, is_virtual):
-        replace(files[1], "CNN_proj/b_proj", None)
+        _, weights = files
+        key = "CNN_proj/b_proj"
+        replace(weights, key, None)
         layout = h5py.VirtualLayout((SMALL.projection_dim,), np.float32)
         layout[:] = h5py.VirtualSource("secret.hdf5", "numbers", layout.shape)
-        with h5py.File(files[1], "r+") as file:
+        with h5py.File(weights, "r+") as file:
             if is_virtual:
-                file.create_virtual_dataset("CNN_proj/b_proj", layout)
+                file.create_virtual_dataset(key, layout)
             else:
-                file.create_dataset(
-                    "CNN_proj/b_proj", layout.shape, np.float32, external="/etc/passwd"
-                )
+                file.create_dataset(key, layout.shape, np.float32, external="/etc/passwd")
         with pytest.raises(ValueError, match=r"b_proj.*missing.*weights\.hdf5"):
-            read_weights(files[1], SMALL)
+            read_weights(weights, SMALL)
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
     def test_an_error_names_a_truncated_file(self, bilm, tmp_path, name, share):
-        bilm.save(tmp_path / "options.json", tmp_path / name)
-        content = (tmp_path / name).read_bytes()
-        (tmp_path / name).write_bytes(content[: int(share * len(content))])
+        path = tmp_path / name
+        bilm.save(tmp_path / "options.json", path)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(share * len(content))])
         with pytest.raises(ValueError, match=name):
-            read_weights(tmp_path / name, bilm.options)
+            read_weights(path, bilm.options)
 
 
 class TestSoftmax:
@@ -191,16 +204,16 @@ class TestSoftmax:
         path = tmp_path / name
         state = softmax.state_dict()
         bilm.save(tmp_path / "options.json", path, softmax=state, dtype=torch.float16)
-        found = read_softmax(path, bilm.options)
-        assert all(torch.equal(found[name], value.half().float()) for name, value in state.items())
-        weights = read_weights(path, bilm.options)
-        assert all(
-            torch.equal(weights[name], value.half().float())
-            for name, value in bilm.state_dict().items()
-        )
+        softmax_read = read_softmax(path, bilm.options)
+        for parameter, value in state.items():
+            assert torch.equal(softmax_read[parameter], value.half().float()), parameter
+        weights_read = read_weights(path, bilm.options)
+        for parameter, value in bilm.state_dict().items():
+            assert torch.equal(weights_read[parameter], value.half().float()), parameter
 
     def test_a_file_may_have_no_softmax(self, bilm, files):
-        assert read_softmax(files[1], bilm.options) is None
+        _, weights = files
+        assert read_softmax(weights, bilm.options) is None
 
     def test_an_error_names_a_softmax_of_a_different_shape(self, bilm, softmax, tmp_path):
         path = str(tmp_path / "weights.hdf5")

@@ -1,8 +1,8 @@
 """The fenced blocks of a page, and the reasons why some are not run."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.paths import CHECKOUT
 
@@ -15,17 +15,16 @@ _OUTPUT = re.compile(r"<!-- output -->\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*$")
 
 
-class Block(NamedTuple):
-    """
-    A block, the line of its fence, the reason if it is not run, and whether it is the output of the
-    block before it, which a comment says.
-    """
-
+@dataclass(frozen=True, kw_only=True)
+class Block:
     page: Path
+    # The number of the line with the fence.
     line: int
     language: str
     text: str
+    # The reason, if the block is not run.
     not_run: str | None
+    # Whether a comment says that it is the output of the block before it.
     is_output: bool
 
     @property
@@ -39,11 +38,16 @@ def blocks_of(page: Path) -> list[Block]:
     blocks = []
     for fence in _FENCE.finditer(text):
         before = text[: fence.start()]
-        reason, is_output = _NOT_RUN.search(before), _OUTPUT.search(before) is not None
+        reason = _NOT_RUN.search(before)
         indent, language, content = fence.groups()
         lines = [line.removeprefix(indent) for line in content.splitlines()]
-        line = text.count("\n", 0, fence.start()) + 1
-        blocks.append(
-            Block(page, line, language, "\n".join(lines) + "\n", reason and reason[1], is_output)
+        block = Block(
+            page=page,
+            line=before.count("\n") + 1,
+            language=language,
+            text="\n".join(lines) + "\n",
+            not_run=reason[1] if reason else None,
+            is_output=_OUTPUT.search(before) is not None,
         )
+        blocks.append(block)
     return blocks

@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from elmo_tasks.configs import evaluate_file
 from tests.docs.blocks import DOCS, PAGES, Block, blocks_of
 from tests.docs.home import make_home
 from tests.docs.shell import Shell, check_command, commands_of
-from tests.paths import CHECKOUT, PACKAGE, TINY_BILM
+from tests.paths import CHECKOUT, PACKAGE, TINY_BILM, TRAINING_CONFIGS
 
 DAILY = {
     CHECKOUT / "README.md",
@@ -39,21 +40,33 @@ def with_blocks() -> list[object]:
     return pages
 
 
-def run_block(block: Block, shell: Shell, names: dict) -> None:
-    if block.not_run is not None:
-        for _, words, line in commands_of(block.text) if block.language == "bash" else []:
+def check_block(block: Block) -> None:
+    """Checks a block that is not run."""
+    if block.language == "bash":
+        for _, words, line in commands_of(block.text):
             if words:
                 check_command(words, line)
+
+
+def check_json(text: str) -> None:
+    """A document, or a document per line."""
+    documents = [text] if text.startswith(("{\n", "[\n")) else text.splitlines()
+    for document in documents:
+        json.loads(document)
+
+
+def run_block(block: Block, shell: Shell, names: dict) -> None:
+    if block.not_run is not None:
+        check_block(block)
     elif block.language == "bash":
         shell.run(block.text)
     elif block.language == "python":
+        # Empty lines, so that a traceback has the lines of the page.
+        code = compile("\n" * block.line + block.text, block.name, "exec")
         with shell.entered():
-            exec(compile("\n" * block.line + block.text, block.name, "exec"), names)
+            exec(code, names)
     elif block.language == "json":
-        for line in (
-            [block.text] if block.text.startswith(("{\n", "[\n")) else block.text.splitlines()
-        ):
-            json.loads(line)
+        check_json(block.text)
     elif block.language == "jsonnet":
         title = re.match(r"// (\S+\.jsonnet)\n", block.text)
         assert title, f"{block.name}: a config must begin with a comment that names its file"
@@ -80,7 +93,9 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, environment, logg
 
         monkeypatch.setattr(checkpoints, "POSITIONS", 512)
         checkpoints.write_checkpoint("bert", work / "my-bert")
-    shell, names, output = Shell(work, variables), {}, io.StringIO()
+    shell = Shell(work, variables)
+    names: dict[str, object] = {}
+    output = io.StringIO()
     for block in BLOCKS[page]:
         if block.is_output:
             assert output.getvalue() == block.text, block.name
@@ -93,65 +108,70 @@ def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch, environment, logg
 
 
 def test_every_block_has_a_known_language_and_reason():
-    blocks = [block for of_page in BLOCKS.values() for block in of_page]
-    assert not [block.name for block in blocks if block.language not in LANGUAGES]
-    assert {block.not_run for block in blocks if block.not_run} <= REASONS
+    for block in chain.from_iterable(BLOCKS.values()):
+        assert block.language in LANGUAGES, block.name
+        assert block.not_run is None or block.not_run in REASONS, block.name
 
 
 def test_links_lead_somewhere():
-    broken = [
-        f"{page.name}: {link}"
-        for page in PAGES
-        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
-        if "://" not in link and not (page.parent / link).exists()
-    ]
+    broken = []
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if "://" not in link and not (page.parent / link).exists():
+                broken.append(f"{page.name}: {link}")
     assert not broken
 
 
 def names_in(source: Path) -> set[str]:
     """
-    The functions, classes and constants of a module, with their methods and attributes as
-    `Class.method`.
+    The functions, classes and constants of a module, with methods and attributes as `Class.method`,
+    or the words of a config.
     """
+    if source.suffix != ".py":
+        return set(re.findall(r"\w+", source.read_text(encoding="utf-8")))
     names = set()
-    for node in ast.parse(source.read_text(encoding="utf-8")).body:
-        parts = [node, *(node.body if isinstance(node, ast.ClassDef) else [])]
-        for part in parts:
-            targets = getattr(part, "targets", [getattr(part, "target", part)])
-            found = [getattr(target, "id", getattr(target, "name", "")) for target in targets]
-            names |= {name if part is node else f"{node.name}.{name}" for name in found}
+    for statement in ast.parse(source.read_text(encoding="utf-8")).body:
+        names |= defined_by(statement)
+        if isinstance(statement, ast.ClassDef):
+            for member in statement.body:
+                names |= {f"{statement.name}.{name}" for name in defined_by(member)}
     return names
+
+
+def defined_by(statement: ast.stmt) -> set[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+        case ast.Assign(targets=targets):
+            return {target.id for target in targets if isinstance(target, ast.Name)}
+    return set()
 
 
 def test_links_to_code_name_what_is_there():
     missing = []
     for page in PAGES:
-        for text, target in re.findall(
-            r"\[([^\]]+)\]\((\S+\.(?:py|\w+sonnet))\)", page.read_text(encoding="utf-8")
-        ):
-            source = page.parent / target
-            names = (
-                names_in(source)
-                if source.suffix == ".py"
-                else set(re.findall(r"\w+", source.read_text()))
-            )
-            missing += [
-                f"{target}: {name}" for name in re.findall(r"`([^`]+)`", text) if name not in names
-            ]
+        content = page.read_text(encoding="utf-8")
+        for text, target in re.findall(r"\[([^\]]+)\]\((\S+\.(?:py|\w+sonnet))\)", content):
+            names = names_in(page.parent / target)
+            for name in re.findall(r"`([^`]+)`", text):
+                if name not in names:
+                    missing.append(f"{target}: {name}")
     assert not missing
 
 
 def test_every_page_is_in_the_navigation():
-    nav = (CHECKOUT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    assert sorted(re.findall(r"\S+\.md$", nav, re.MULTILINE)) == sorted(
-        str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")
-    )
+    _, _, navigation = (CHECKOUT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")
+    in_navigation = re.findall(r"\S+\.md$", navigation, re.MULTILINE)
+    pages = [str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")]
+    assert sorted(in_navigation) == sorted(pages)
 
 
 def test_all_variables_are_documented():
-    files = [*PACKAGE.rglob("*.py"), *(CHECKOUT / "training_configs").rglob("*sonnet")]
-    names = {
-        name for file in files for name in re.findall(r"\bELMO_TASKS_[A-Z_]+\b", file.read_text())
-    }
+    names: set[str] = set()
+    for file in (*PACKAGE.rglob("*.py"), *TRAINING_CONFIGS.rglob("*sonnet")):
+        names.update(re.findall(r"\bELMO_TASKS_[A-Z_]+\b", file.read_text(encoding="utf-8")))
     pages = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert names and not {name for name in names if f"`{name}`" not in pages}
+    assert names
+    assert not {name for name in names if f"`{name}`" not in pages}

@@ -9,7 +9,17 @@ from pathlib import Path
 from tests.paths import CHECKOUT, FIXTURES, TINY_BILM, TRAINING_CONFIGS
 
 # The number of sentences, pairs, trees or documents kept from each file.
-_COUNT = {"ner": 12, "snli": 12, "sst": 4, "srl": 8, "coref": 2, "pos": 8, "lm": 40}
+_COUNT = {
+    # With the line that begins the document.
+    "ner": 13,
+    "snli": 12,
+    "sst": 4,
+    "srl": 8,
+    "coref": 2,
+    "pos": 8,
+    "lm": 40,
+}
+_SEPARATORS = {"coref": "#end document", "srl": "\n\n", "ner": "\n\n", "pos": "\n\n"}
 
 
 def make_home(home: Path) -> Path:
@@ -18,16 +28,18 @@ def make_home(home: Path) -> Path:
     the docs. Returns the working directory, which has `training_configs/`, `fixtures/`, `results/`
     and a text.
     """
-    data, work = home / "data", home / "work"
-    for folder in ("ner", "snli", "sst", "srl", "coref", "pos", "lm"):
-        for file in (path for path in (FIXTURES / folder).rglob("*") if path.is_file()):
-            _write(data / file.relative_to(FIXTURES), _first(file, folder))
+    data = home / "data"
+    work = home / "work"
+    for folder in _COUNT:
+        for file in (FIXTURES / folder).rglob("*"):
+            if file.is_file():
+                _write(data / file.relative_to(FIXTURES), _beginning(file, folder))
     for file in (FIXTURES / "squad").iterdir():
         content = json.loads(file.read_text(encoding="utf-8"))
-        articles = [
-            {**article, "paragraphs": article["paragraphs"][:1]} for article in content["data"][:2]
-        ]
-        _write(data / "squad" / file.name, json.dumps({**content, "data": articles}))
+        content["data"] = content["data"][:2]
+        for article in content["data"]:
+            article["paragraphs"] = article["paragraphs"][:1]
+        _write(data / "squad" / file.name, json.dumps(content))
     shutil.copytree(FIXTURES / "wsd", data / "wsd")
     shutil.copytree(FIXTURES / "wsd" / "wordnet", home / "WordNet-3.0")
     (glove,) = (FIXTURES / "glove").glob("*.txt.gz")
@@ -42,15 +54,16 @@ def make_home(home: Path) -> Path:
     return work
 
 
-def _first(file: Path, kind: str) -> str:
+def _beginning(file: Path, folder: str) -> str:
     text = file.read_text(encoding="utf-8")
-    if kind == "coref":
-        documents = text.split("#end document")
-        return "#end document".join(documents[: _COUNT[kind]]) + "#end document\n"
-    if kind == "srl":
-        return "\n\n".join(text.split("\n\n")[: _COUNT[kind]]) + "\n\n#end document\n"
-    separator = "\n\n" if kind in ("ner", "pos") else "\n"
-    return separator.join(text.split(separator)[: _COUNT[kind] + (kind == "ner")]) + separator
+    separator = _SEPARATORS.get(folder, "\n")
+    items = text.split(separator)[: _COUNT[folder]]
+    beginning = separator.join(items) + separator
+    if folder == "coref":
+        return beginning + "\n"
+    if folder == "srl":
+        return beginning + "#end document\n"
+    return beginning
 
 
 def _write(path: Path, text: str) -> None:

@@ -58,8 +58,9 @@ class Shell:
         for variables, words, line in commands_of(text):
             with self.entered():
                 if words[:1] == ["export"]:
-                    given = (word.partition("=") for word in words[1:])
-                    self.variables.update({name: self._expanded(value) for name, _, value in given})
+                    for word in words[1:]:
+                        name, _, value = word.partition("=")
+                        self.variables[name] = self._expanded(value)
                     continue
                 expanded = {name: self._expanded(value) for name, value in variables.items()}
                 with patch.dict(os.environ, expanded):
@@ -86,15 +87,13 @@ class Shell:
             arguments = [self._expanded(word) for word in words[3:]]
             assert elmo_tasks_main(arguments) == 0, line
         elif words[0] in _BASH:
-            print(
-                subprocess.run(
-                    ["bash", "-euc", line], check=True, stdout=subprocess.PIPE, text=True
-                ).stdout,
-                end="",
+            process = subprocess.run(
+                ["bash", "-euc", line], check=True, stdout=subprocess.PIPE, text=True
             )
+            print(process.stdout, end="")
         else:
             raise AssertionError(
-                f"a command that a test can run, or a block that says why not, but: {line}"
+                f"expected a command that a test can run, or a block that says why not, got: {line}"
             )
 
     def _expanded(self, word: str) -> str:
@@ -114,21 +113,16 @@ def _shortened(arguments: list[str]) -> list[str]:
     """The arguments of `allennlp train` with more overrides."""
     from elmo_tasks.configs import evaluate_file
 
-    config = json.loads(evaluate_file(arguments[1], {}))
-    options = [
-        index for index, argument in enumerate(arguments) if argument in ("-o", "--overrides")
-    ]
-    overrides = {}
-    for index in reversed(options):
-        overrides = {**json.loads(arguments[index + 1]), **overrides}
-        del arguments[index : index + 2]
-    kind = config["model"]["type"]
-    overrides.update(_SHORT)
-    if kind == "elmo_bilm":
+    model = json.loads(evaluate_file(arguments[1], {}))["model"]
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("-o", "--overrides", type=json.loads, default={})
+    given, other_arguments = parser.parse_known_args(arguments)
+    overrides = {**given.overrides, **_SHORT}
+    if model["type"] == "elmo_bilm":
         overrides["trainer.learning_rate_scheduler"] = None
-        if "pretrained_file" not in config["model"]:
+        if "pretrained_file" not in model:
             overrides.update(_NEW_BILM)
-    return [*arguments, "-o", json.dumps(overrides)]
+    return [*other_arguments, "-o", json.dumps(overrides)]
 
 
 def check_command(words: list[str], line: str) -> None:
@@ -136,15 +130,7 @@ def check_command(words: list[str], line: str) -> None:
     Checks that a command which is not run still exists, with its options, file, target or extra.
     """
     if words[0] == "allennlp":
-        from allennlp.commands import parse_args
-
-        with patch.object(sys, "argv", words):
-            _, arguments = parse_args("allennlp")
-        if words[1] == "train":
-            from allennlp.common import Params
-
-            # AllenNLP refuses a dotted override that does not match a key of the config.
-            Params.from_file(CHECKOUT / arguments.param_path, arguments.overrides)
+        _check_allennlp(words)
     elif words[:3] == ["python", "-m", "elmo_tasks"] and words[3] in _MODULES:
         parser = argparse.ArgumentParser()
         _MODULES[words[3]].add_arguments(parser)
@@ -153,27 +139,41 @@ def check_command(words: list[str], line: str) -> None:
         with patch.dict(sys.modules, uvicorn=Mock()), patch.dict(os.environ):
             assert elmo_tasks_main(words[3:]) == 0, line
     elif words[:5] == ["python", "-m", "spacy", "project", "run"]:
-        assert f" {words[5]}" in (CHECKOUT / "examples" / "spacy" / "project.yml").read_text(
-            encoding="utf-8"
-        ), line
+        assert f" {words[5]}" in _content("examples/spacy/project.yml"), line
     elif words[0] == "python":
-        script = (CHECKOUT / words[1]).read_text(encoding="utf-8")
-        missing = [
-            word for word in words[2:] if word.startswith("--") and f'"{word}"' not in script
-        ]
-        assert not missing, f"{line}: {words[1]} has no {missing}"
+        script = _content(words[1])
+        for word in words[2:]:
+            if word.startswith("--"):
+                assert f'"{word}"' in script, f"{line}: {words[1]} has no {word}"
     elif words[0] == "make":
-        targets = re.findall(
-            r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
-        )
-        assert {word for word in words[1:] if "=" not in word} <= set(targets), line
+        targets = re.findall(r"^([\w-]+):", _content("Makefile"), re.MULTILINE)
+        for word in words[1:]:
+            assert "=" in word or word in targets, line
     elif words[:2] == ["pip", "install"] or words[:3] == ["uv", "pip", "install"]:
-        setup = (CHECKOUT / "setup.cfg").read_text(encoding="utf-8")
-        extras = [
-            extra for names in re.findall(r"\[([\w,]+)\]", line) for extra in names.split(",")
-        ]
-        assert all(re.search(rf"^{extra} =$", setup, re.MULTILINE) for extra in extras), line
-        files = [word for word in words if word.endswith(".txt")]
-        assert all((CHECKOUT / file).is_file() for file in files), line
+        _check_installation(words, line)
     else:
         assert words[0] in {".", "curl", "cd", "export", "uvicorn", *_BASH}, line
+
+
+def _content(file: str) -> str:
+    return (CHECKOUT / file).read_text(encoding="utf-8")
+
+
+def _check_allennlp(words: list[str]) -> None:
+    from allennlp.commands import parse_args
+    from allennlp.common import Params
+
+    with patch.object(sys, "argv", words):
+        _, arguments = parse_args("allennlp")
+    if words[1] == "train":
+        # AllenNLP refuses a dotted override that does not match a key of the config.
+        Params.from_file(CHECKOUT / arguments.param_path, arguments.overrides)
+
+
+def _check_installation(words: list[str], line: str) -> None:
+    setup = _content("setup.cfg")
+    for extras in re.findall(r"\[([\w,]+)\]", line):
+        for extra in extras.split(","):
+            assert re.search(rf"^{extra} =$", setup, re.MULTILINE), line
+    for word in words:
+        assert not word.endswith(".txt") or (CHECKOUT / word).is_file(), line

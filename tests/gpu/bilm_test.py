@@ -4,6 +4,7 @@ the CPU, which keeps them correct.
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -46,75 +47,86 @@ def exact() -> Bilm:
 
 
 def on(device: str, **arguments: object) -> Bilm:
-    bilm = random_bilm(OPTIONS, std=0.1)
-    made = Bilm(OPTIONS, **arguments)
-    made.load_state_dict(bilm.state_dict())
-    return made.requires_grad_(False).to(device)
+    bilm = Bilm(OPTIONS, **arguments)
+    bilm.load_state_dict(random_bilm(OPTIONS, std=0.1).state_dict())
+    return bilm.requires_grad_(False).to(device)
+
+
+def assert_near(layers: Sequence[torch.Tensor], exact_layers: Sequence[torch.Tensor]) -> None:
+    for layer, expected in zip(layers, exact_layers, strict=True):
+        torch.testing.assert_close(layer.cpu().double(), expected, rtol=0, atol=2e-5)
 
 
 class TestLayers:
     @pytest.mark.parametrize("batch", BATCHES)
     def test_they_match_the_cpu(self, device, batch):
-        found, expected = on(device)(BATCHES[batch]), exact()(BATCHES[batch])
-        assert torch.equal(found.mask.cpu(), expected.mask)
-        for ours, theirs in zip(found.layers, expected.layers, strict=True):
-            assert ours.device.type == device
-            torch.testing.assert_close(ours.cpu().double(), theirs, rtol=0, atol=2e-5)
+        output = on(device)(BATCHES[batch])
+        expected = exact()(BATCHES[batch])
+        assert torch.equal(output.mask.cpu(), expected.mask)
+        assert all(layer.device.type == device for layer in output.layers)
+        assert_near(output.layers, expected.layers)
 
     @pytest.mark.parametrize("batch", ["ragged", "many"])
     def test_bf16_is_near(self, device, batch):
         """A device without bfloat16 instructions computes the same products, but slowly."""
-        found, expected = on(device, precision="bf16")(BATCHES[batch]), exact()(BATCHES[batch])
-        for ours, theirs in zip(found.layers, expected.layers, strict=True):
-            assert ours.dtype == torch.float32
-            cosines = torch.cosine_similarity(
-                ours.cpu().double()[expected.mask], theirs[expected.mask], dim=-1
-            )
-            assert cosines.min() > 0.999
+        output = on(device, precision="bf16")(BATCHES[batch])
+        exact_output = exact()(BATCHES[batch])
+        mask = exact_output.mask
+        for layer, expected in zip(output.layers, exact_output.layers, strict=True):
+            assert layer.dtype == torch.float32
+            vectors = layer.cpu().double()[mask]
+            assert torch.cosine_similarity(vectors, expected[mask], dim=-1).min() > 0.999
 
     def test_weights_that_change_are_read_again(self, device):
         bilm = on(device)
         bilm(BATCHES["ragged"])
-        bilm.load_state_dict(random_bilm(OPTIONS, std=0.1, seed=1).state_dict())
-        expected = random_bilm(OPTIONS, std=0.1, seed=1).double()(BATCHES["ragged"])
-        for ours, theirs in zip(bilm(BATCHES["ragged"]).layers, expected.layers, strict=True):
-            torch.testing.assert_close(ours.cpu().double(), theirs, rtol=0, atol=2e-5)
+        other = random_bilm(OPTIONS, std=0.1, seed=1)
+        bilm.load_state_dict(other.state_dict())
+        expected = other.double()(BATCHES["ragged"])
+        assert_near(bilm(BATCHES["ragged"]).layers, expected.layers)
 
 
 class TestTraining:
     @pytest.mark.parametrize("batch", ["ragged", "many"])
     @pytest.mark.parametrize("is_mixed", [False, True], ids=["float32", "bf16"])
     def test_gradients_match_the_cpu(self, device, batch, is_mixed):
-        found, expected = on(device).requires_grad_(), exact().requires_grad_()
-        sum(layer.square().sum() for layer in expected(BATCHES[batch]).layers).backward()
+
+        def gradients(bilm: Bilm) -> dict[str, torch.Tensor]:
+            bilm.requires_grad_()
+            loss = sum(layer.square().sum() for layer in bilm(BATCHES[batch]).layers)
+            loss.backward()
+            return {name: parameter.grad for name, parameter in bilm.named_parameters()}
+
+        expected_gradients = gradients(exact())
         with torch.autocast(device, torch.bfloat16, enabled=is_mixed):
-            sum(layer.square().sum() for layer in found(BATCHES[batch]).layers).backward()
-        for (name, ours), theirs in zip(
-            found.named_parameters(), expected.parameters(), strict=True
-        ):
-            gradient = ours.grad.cpu().double()
-            tolerance = 0.1 if is_mixed else 1e-4
-            assert (gradient - theirs.grad).norm() <= tolerance * theirs.grad.norm(), name
+            gradients_on_device = gradients(on(device))
+        tolerance = 0.1 if is_mixed else 1e-4
+        for name, expected in expected_gradients.items():
+            difference = gradients_on_device[name].cpu().double() - expected
+            assert difference.norm() <= tolerance * expected.norm(), name
 
     def test_a_step_matches_the_cpu(self, device):
         """Compares the losses of both devices, with the full softmax, before and after the step."""
-        losses = []
-        for bilm, dtype in (
-            (on(device).requires_grad_(), torch.float32),
-            (exact().requires_grad_(), torch.float64),
-        ):
+
+        def losses_of(bilm: Bilm, dtype: torch.dtype) -> list[float]:
+            bilm.requires_grad_()
             torch.manual_seed(0)
             softmax = LmSoftmax(400, OPTIONS.projection_dim).to(next(bilm.parameters()))
             optimizer = torch.optim.SGD([*bilm.parameters(), *softmax.parameters()], lr=0.01)
+            losses = []
             for _ in range(2):
                 contexts = bilm.contexts(BATCHES["many"])
-                loss = softmax(contexts.hidden.flatten(0, 1), contexts.targets.flatten() % 400)
-                losses.append(loss.item() / contexts.targets.numel())
+                total = softmax(contexts.hidden.flatten(0, 1), contexts.targets.flatten() % 400)
+                assert total.dtype == dtype
+                loss = total / contexts.targets.numel()
                 optimizer.zero_grad()
-                (loss / contexts.targets.numel()).backward()
+                loss.backward()
                 optimizer.step()
-            assert loss.dtype == dtype
-        assert losses[:2] == pytest.approx(losses[2:], rel=1e-5)
+                losses.append(loss.item())
+            return losses
+
+        losses = losses_of(on(device), torch.float32)
+        assert losses == pytest.approx(losses_of(exact(), torch.float64), rel=1e-5)
         assert losses[1] < losses[0]
 
 
@@ -122,25 +134,22 @@ class TestParts:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
     def test_stacked_products(self, device, dtype):
         generator = torch.Generator().manual_seed(0)
-        shapes = ((2, 40, 33), (2, 9, 33), (2, 40), (2, 9, 40))
-        weights, inputs, biases, addends = (
-            torch.randn(*shape, generator=generator).to(dtype) for shape in shapes
-        )
-        with_bias = StackedLinear(weights.to(device), biases.to(device), dtype=dtype)(
-            inputs.to(device)
-        )
-        with_addend = StackedLinear(weights.to(device), dtype=dtype)(
-            inputs.to(device), addends.to(device)
-        )
+
+        def draw(*shape: int) -> torch.Tensor:
+            return torch.randn(*shape, generator=generator).to(dtype).to(device)
+
+        weights = draw(2, 40, 33)
+        inputs = draw(2, 9, 33)
+        biases = draw(2, 40)
+        addends = draw(2, 9, 40)
+        with_bias = StackedLinear(weights, biases, dtype=dtype)(inputs)
+        with_addend = StackedLinear(weights, dtype=dtype)(inputs, addends)
+        atol = 1e-5 if dtype == torch.float32 else 0.2
         for i in range(2):
-            product = linear(inputs[i].double(), weights[i].double())
-            tolerance = dict(rtol=0, atol=1e-5 if dtype == torch.float32 else 0.2)
-            torch.testing.assert_close(
-                with_bias[i].cpu().double(), product + biases[i], **tolerance
-            )
-            torch.testing.assert_close(
-                with_addend[i].cpu().double(), product + addends[i], **tolerance
-            )
+            product = linear(inputs[i].double().cpu(), weights[i].double().cpu())
+            for result, other in ((with_bias[i], biases[i]), (with_addend[i], addends[i])):
+                expected = product + other.cpu()
+                torch.testing.assert_close(result.cpu().double(), expected, rtol=0, atol=atol)
 
     def test_distinct_rows(self, device):
         matrix = torch.tensor([[1, 2], [0, 0], [1, 2]], device=device)

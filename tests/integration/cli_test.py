@@ -21,20 +21,23 @@ from tests.paths import TINY_BILM
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("logging_as_before")]
 
 CONFIG = Path(__file__).parent / "tagger.jsonnet"
+PEOPLE = "Anna Ben Clara David Emma Felix Greta Hugo Ida Jonas Klara Leo"
+PLACES = "Oslo Rome Paris Vienna Lima Quito Cairo Tokyo Delhi Seoul Lagos Accra"
 
 
 def conll_2003(people: list[str], places: list[str]) -> str:
     """One sentence per pair of person and place, with one token per line in four columns."""
-    lines = []
+    sentences = []
     for person, place in zip(people, places, strict=True):
-        words = [
-            (person, "NNP", "I-NP", "I-PER"),
-            ("lives", "VBZ", "I-VP", "O"),
-            ("in", "IN", "I-PP", "O"),
+        lines = [
+            f"{person} NNP I-NP I-PER",
+            "lives VBZ I-VP O",
+            "in IN I-PP O",
+            f"{place} NNP I-NP I-LOC",
+            ". . O O",
         ]
-        words += [(place, "NNP", "I-NP", "I-LOC"), (".", ".", "O", "O")]
-        lines += [" ".join(word) for word in words] + [""]
-    return "\n".join(lines) + "\n"
+        sentences.append("\n".join(lines) + "\n")
+    return "\n".join(sentences) + "\n"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,35 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     A file of twelve sentences, where the config expects it, and all names that the config uses.
     """
     path = tmp_path_factory.mktemp("data") / "train.txt"
-    people = [
-        "Anna",
-        "Ben",
-        "Clara",
-        "David",
-        "Emma",
-        "Felix",
-        "Greta",
-        "Hugo",
-        "Ida",
-        "Jonas",
-        "Klara",
-        "Leo",
-    ]
-    places = [
-        "Oslo",
-        "Rome",
-        "Paris",
-        "Vienna",
-        "Lima",
-        "Quito",
-        "Cairo",
-        "Tokyo",
-        "Delhi",
-        "Seoul",
-        "Lagos",
-        "Accra",
-    ]
-    path.write_text(conll_2003(people, places))
+    path.write_text(conll_2003(PEOPLE.split(), PLACES.split()))
     import_plugins()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAGGER_DATA", str(path))
@@ -110,7 +85,8 @@ class TestTrain:
         torch.testing.assert_close(weights(tmp_path / "run"), weights(trained), rtol=0, atol=0)
 
     def test_a_training_that_was_killed_is_recovered(self, tmp_path):
-        killed, whole = tmp_path / "killed", tmp_path / "whole"
+        killed = tmp_path / "killed"
+        whole = tmp_path / "whole"
         (tmp_path / "present").touch()
         callback = {"type": "kill_once", "epoch": 2, "marker": str(tmp_path / "marker")}
         # The data is shuffled.
@@ -133,24 +109,23 @@ class TestWorkers:
     def test_workers_read_the_same_as_the_main_process(
         self, start_method, max_instances, trained, tmp_path, capfd
     ):
-        loader = {
-            "num_workers": 1,
-            "start_method": start_method,
-            "max_instances_in_memory": max_instances,
+        overrides = {
+            # One worker is enough, because each spawned worker repeats all imports.
+            "data_loader.num_workers": 1,
+            "data_loader.start_method": start_method,
+            "data_loader.max_instances_in_memory": max_instances,
+            "trainer.num_epochs": 1,
+            "validation_data_path": None,
+            "trainer.learning_rate_scheduler": None,
         }
-        overrides = {f"data_loader.{key}": value for key, value in loader.items()} | {
-            "trainer.num_epochs": 1
-        }
-        # One worker is enough, because each spawned worker repeats all imports.
-        overrides |= {"validation_data_path": None, "trainer.learning_rate_scheduler": None}
-        train(tmp_path / "run", overrides)
+        run = tmp_path / "run"
+        train(run, overrides)
         assert "Traceback" not in capfd.readouterr().err
-        assert (tmp_path / "run" / "model.tar.gz").exists()
+        assert (run / "model.tar.gz").exists()
         for file in ("tokens.txt", "labels.txt"):
-            vocabularies = [
-                (folder / "vocabulary" / file).read_text() for folder in (tmp_path / "run", trained)
-            ]
-            assert sorted(vocabularies[0].splitlines()) == sorted(vocabularies[1].splitlines())
+            words = (run / "vocabulary" / file).read_text().splitlines()
+            expected = (trained / "vocabulary" / file).read_text().splitlines()
+            assert sorted(words) == sorted(expected)
 
     @pytest.mark.weekly
     def test_two_processes_train_together(self, tmp_path, monkeypatch, capfd):
@@ -164,15 +139,15 @@ class TestWorkers:
         monkeypatch.setattr(torch.multiprocessing, "spawn", start)
         # A fork would inherit the exit functions of this process.
         monkeypatch.setattr(atexit, "_run_exitfuncs", lambda: None)
-        train(
-            tmp_path / "run", {"trainer.num_epochs": 2, "distributed": {"cuda_devices": [-1, -1]}}
-        )
+        run = tmp_path / "run"
+        train(run, {"trainer.num_epochs": 2, "distributed": {"cuda_devices": [-1, -1]}})
         stderr = capfd.readouterr().err
-        assert "Traceback" not in stderr and "Warning" not in stderr
-        for worker in ("out_worker0.log", "out_worker1.log"):
-            assert (tmp_path / "run" / worker).stat().st_size > 0
-        assert (tmp_path / "run" / "model.tar.gz").exists()
-        assert metrics(tmp_path / "run")["epoch"] == 1
+        assert "Traceback" not in stderr
+        assert "Warning" not in stderr
+        for log in ("out_worker0.log", "out_worker1.log"):
+            assert (run / log).stat().st_size > 0
+        assert (run / "model.tar.gz").exists()
+        assert metrics(run)["epoch"] == 1
 
 
 class TestCommandsWithAConfig:

@@ -23,12 +23,13 @@ DATA = "Zora B-PER\nmet O\nBob B-PER\n. O\n\nOslo B-LOC\nwon O\n. O\n"
 def continued(archive, tmp_path_factory) -> Path:
     """The folder of a run. The archive that it started from is gone."""
     folder = tmp_path_factory.mktemp("continued")
-    start = Path(shutil.copy(archive("ner", "input"), folder / "start.tar.gz"))
-    first = json.loads(archive("ner", "input").with_name("config.json").read_text())
+    start_archive = archive("ner", "input")
+    start = Path(shutil.copy(start_archive, folder / "start.tar.gz"))
+    start_config = json.loads(start_archive.with_name("config.json").read_text())
     data = folder / "data.txt"
     data.write_text(DATA)
     config = {
-        "dataset_reader": first["dataset_reader"],
+        "dataset_reader": start_config["dataset_reader"],
         "train_data_path": str(data),
         "model": {"type": "from_archive", "archive_file": str(start)},
         "data_loader": {"batch_size": 8},
@@ -46,8 +47,8 @@ def test_it_is_loaded_in_python_and_in_spacy(continued, path):
     assert names, "random weights find some"
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo_ner", config={"model": str(continued / path)})
-    found = [(entity.start_char, entity.end_char, entity.label_) for entity in nlp(TEXT).ents]
-    assert found == [(name["start"], name["end"], name["label"]) for name in names]
+    entities = [(entity.start_char, entity.end_char, entity.label_) for entity in nlp(TEXT).ents]
+    assert entities == [(name["start"], name["end"], name["label"]) for name in names]
 
 
 def test_it_annotates_a_corpus(continued, tmp_path):

@@ -23,9 +23,8 @@ def exit_code_of(train: Callable[..., object], *arguments: Any) -> int | None:
     """
     Trains in a new process and returns its exit code, which is negative if a signal killed it.
     """
-    process = multiprocessing.get_context(START_METHOD).Process(
-        target=_train, args=(train, arguments)
-    )
+    context = multiprocessing.get_context(START_METHOD)
+    process = context.Process(target=_train, args=(train, arguments))
     process.start()
     process.join(300)
     return process.exitcode
@@ -48,10 +47,20 @@ class KillOnce(TrainerCallback):
     ) -> None:
         super().__init__(serialization_dir)
         self._marker = Path(marker)
-        self._at = epoch, batch
+        self._epoch = epoch
+        self._batch = batch
 
-    def on_batch(self, trainer: Any, *batch: Any, is_training: bool, **_: Any) -> None:
-        *_, epoch, batch_number = batch
+    def on_batch(
+        self,
+        trainer: Any,
+        batch_inputs: Any,
+        batch_outputs: Any,
+        batch_metrics: Any,
+        epoch: int,
+        batch_number: int,
+        is_training: bool,
+        **kwargs: Any,
+    ) -> None:
         if is_training:
             self._kill_at(epoch, batch_number)
 
@@ -61,6 +70,7 @@ class KillOnce(TrainerCallback):
         self._kill_at(epoch, None)
 
     def _kill_at(self, epoch: int, batch: int | None) -> None:
-        if (epoch, batch) == self._at and not self._marker.exists():
+        is_there = epoch == self._epoch and batch == self._batch
+        if is_there and not self._marker.exists():
             self._marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)

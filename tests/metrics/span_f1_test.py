@@ -1,3 +1,5 @@
+from itertools import chain
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,10 +11,10 @@ from tests import conlleval
 LABELS = ("LOC", "ORG", "PER")
 
 
-def scores_of(correct: int, found: int, gold: int) -> tuple[float, float, float]:
+def scores_of(n_correct: int, n_predicted: int, n_gold: int) -> tuple[float, float, float]:
     """The three formulas of `conlleval.pl`."""
-    precision = correct / found if found else 0.0
-    recall = correct / gold if gold else 0.0
+    precision = n_correct / n_predicted if n_predicted else 0.0
+    recall = n_correct / n_gold if n_gold else 0.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return precision, recall, f1
 
@@ -28,7 +30,12 @@ def gold_and_predicted(draw: st.DrawFn, prefixes: str = "BI") -> list[tuple[list
         "{}-{}".format, st.sampled_from(prefixes), st.sampled_from(LABELS)
     )
     lengths = draw(st.lists(st.integers(0, 6), max_size=4))
-    return [tuple(draw(st.lists(tag, min_size=n, max_size=n)) for _ in range(2)) for n in lengths]  # type: ignore[misc]
+    sentences = []
+    for n_words in lengths:
+        gold = draw(st.lists(tag, min_size=n_words, max_size=n_words))
+        predicted = draw(st.lists(tag, min_size=n_words, max_size=n_words))
+        sentences.append((gold, predicted))
+    return sentences
 
 
 class TestSpanF1:
@@ -62,10 +69,12 @@ class TestSpanF1:
         """
         The numbers of correct, found and gold phrases that `conlleval` prints for these lines.
         """
-        gold, predicted = gold.split(), predicted.split()
-        assert tuple(sum(c.values()) for c in conlleval.counts([(gold, predicted)])) == counts
+        gold_tags = gold.split()
+        predicted_tags = predicted.split()
+        by_type = conlleval.counts([(gold_tags, predicted_tags)])
+        assert tuple(counter.total() for counter in by_type) == counts
         metric = SpanF1()
-        metric([predicted], [gold])
+        metric([predicted_tags], [gold_tags])
         assert scores_in(metric.get_metric()) == pytest.approx(scores_of(*counts))
 
     @given(st.lists(gold_and_predicted(), max_size=3))
@@ -74,14 +83,13 @@ class TestSpanF1:
         for batch in batches:
             metric([predicted for _, predicted in batch], [gold for gold, _ in batch])
         metrics = metric.get_metric(verbose=True)
-        by_type = conlleval.counts(pair for batch in batches for pair in batch)
-        overall = scores_of(*(sum(counter.values()) for counter in by_type))
+        correct, predicted, gold = conlleval.counts(chain.from_iterable(batches))
+        overall = scores_of(correct.total(), predicted.total(), gold.total())
         assert scores_in(metrics) == pytest.approx(overall)
-        for label in set().union(*by_type) - {""}:
-            scores = (metrics[f"{name}-{label}"] for name in ("precision", "recall", "f1-measure"))
-            assert tuple(scores) == pytest.approx(
-                scores_of(*(counter[label] for counter in by_type))
-            )
+        for label in {*correct, *predicted, *gold} - {""}:
+            scores = [metrics[f"{name}-{label}"] for name in ("precision", "recall", "f1-measure")]
+            expected = scores_of(correct[label], predicted[label], gold[label])
+            assert tuple(scores) == pytest.approx(expected)
 
     def test_the_names_are_those_of_allennlp(self):
         from allennlp.data import Vocabulary
@@ -89,13 +97,14 @@ class TestSpanF1:
 
         tags = ["B-PER", "I-PER", "B-LOC", "O"]
         vocabulary = Vocabulary(tokens_to_add={"labels": [*tags, "I-LOC"]})
-        theirs, ours = SpanBasedF1Measure(vocabulary, "labels"), SpanF1()
+        allennlp_metric = SpanBasedF1Measure(vocabulary, "labels")
         gold = torch.tensor([[vocabulary.get_token_index(tag, "labels") for tag in tags]])
-        theirs(torch.nn.functional.one_hot(gold, 5).float(), gold)
-        ours([tags], [tags])
-        scores = ours.get_metric(verbose=True)
+        allennlp_metric(torch.nn.functional.one_hot(gold, 5).float(), gold)
+        metric = SpanF1()
+        metric([tags], [tags])
+        scores = metric.get_metric(verbose=True)
         assert scores.pop("macro_f1") == 1.0
-        assert scores == pytest.approx(theirs.get_metric())
+        assert scores == pytest.approx(allennlp_metric.get_metric())
 
     def test_macro_f1_is_the_mean_over_labels(self):
         """`PER`: 2 of 3 and 2 of 2; `ORG`: 0 of 1, and found once; `LOC`: not there, found once."""
@@ -107,9 +116,8 @@ class TestSpanF1:
 
     def test_the_most_frequent_mistakes(self, caplog):
         metric = SpanF1()
-        gold, predicted = ["B-PER", "O", "B-LOC"], ["B-ORG", "B-ORG", "B-LOC"]
         for _ in range(2):
-            metric([predicted], [gold])
+            metric([["B-ORG", "B-ORG", "B-LOC"]], [["B-PER", "O", "B-LOC"]])
         metric([["O", "O", "B-LOC"]], [["O", "B-PER", "B-LOC"]])
         with caplog.at_level("INFO"):
             metric.get_metric(verbose=True)

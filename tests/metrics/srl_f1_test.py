@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from elmo_tasks.metrics import SrlF1
 from tests import srl_eval
+from tests.metrics.span_f1_test import scores_of
 
 LABELS = ("ARG0", "ARG1", "ARGM-TMP", "C-ARG0", "C-ARG1", "C-V", "R-ARG1", "C-R-ARG1", "V")
 HEADS = ("ARG0", "ARG1", "ARGM-TMP", "R-ARG1")
@@ -15,6 +16,10 @@ def score(gold: str, predicted: str) -> dict[str, float]:
     return metric.get_metric()
 
 
+def scores_in(metrics: dict[str, float]) -> tuple[float, float, float]:
+    return metrics["precision"], metrics["recall"], metrics["f1"]
+
+
 @st.composite
 def propositions(draw: st.DrawFn, length: int) -> list[str]:
     """Well-formed BIO tags."""
@@ -23,11 +28,10 @@ def propositions(draw: st.DrawFn, length: int) -> list[str]:
         if draw(st.booleans()):
             tags.append("O")
         else:
-            label, size = draw(st.sampled_from(LABELS)), draw(st.integers(1, 3))
-            tags += [f"B-{label}", *[f"I-{label}"] * (size - 1)]
-    return [
-        "O" if tag.startswith("I") and not index else tag for index, tag in enumerate(tags[:length])
-    ]
+            label = draw(st.sampled_from(LABELS))
+            n_inside = draw(st.integers(0, 2))
+            tags += [f"B-{label}"] + [f"I-{label}"] * n_inside
+    return tags[:length]
 
 
 @st.composite
@@ -35,13 +39,14 @@ def pairs_of_propositions(draw: st.DrawFn) -> list[tuple[list[str], list[str]]]:
     """Gold and predicted tags, which often differ in only a few."""
     pairs = []
     for length in draw(st.lists(st.integers(0, 9), max_size=4)):
-        gold, other = draw(propositions(length)), draw(propositions(length))
+        gold = draw(propositions(length))
+        predicted = draw(propositions(length))
         cut = draw(st.integers(0, length))
-        while cut < length and other[cut].startswith("I"):
+        while cut < length and predicted[cut].startswith("I"):
             cut += 1
-        pairs.append(
-            (gold, gold[:cut] + other[cut:] if cut == length or gold[cut][0] != "I" else other)
-        )
+        if cut == length or not gold[cut].startswith("I"):
+            predicted = gold[:cut] + predicted[cut:]
+        pairs.append((gold, predicted))
     return pairs
 
 
@@ -111,32 +116,23 @@ class TestSrlF1:
         ],
     )
     def test_it_counts_by_the_rules(self, gold, predicted, counts, perfect):
-        right, found, wanted = counts
-        precision, recall = right / found if found else 0.0, right / wanted if wanted else 0.0
+        n_correct, n_predicted, n_gold = counts
         metrics = score(gold, predicted)
-        assert (metrics["precision"], metrics["recall"]) == (precision, recall)
-        f1 = 2 * precision * recall / (precision + recall) if right else 0.0
-        assert (metrics["f1"], metrics["perfect"]) == (pytest.approx(f1), perfect)
+        assert scores_in(metrics) == pytest.approx(scores_of(n_correct, n_predicted, n_gold))
+        assert metrics["perfect"] == perfect
 
     @given(pairs_of_propositions())
     def test_it_counts_like_the_script_of_the_shared_task(self, pairs):
         """Oracle: `tests/srl_eval.py`, on columns of brackets."""
         metric = SrlF1()
         metric([predicted for _, predicted in pairs], [gold for gold, _ in pairs])
-        columns = [
-            (srl_eval.brackets(gold), srl_eval.brackets(predicted)) for gold, predicted in pairs
-        ]
+        columns = []
+        for gold, predicted in pairs:
+            columns.append((srl_eval.brackets(gold), srl_eval.brackets(predicted)))
         correct, excess, missed, n_perfect = srl_eval.evaluate(columns)
+        n_correct = sum(correct[label] for label in HEADS)
+        n_predicted = n_correct + sum(excess[label] for label in HEADS)
+        n_gold = n_correct + sum(missed[label] for label in HEADS)
         metrics = metric.get_metric()
-        ok, over, under = (
-            sum(counts[label] for label in HEADS) for counts in (correct, excess, missed)
-        )
-        precision, recall = (
-            ok / (ok + over) if ok + over else 0.0,
-            ok / (ok + under) if ok + under else 0.0,
-        )
-        f1 = 2 * precision * recall / (precision + recall) if ok else 0.0
-        assert (metrics["precision"], metrics["recall"], metrics["f1"]) == pytest.approx(
-            (precision, recall, f1)
-        )
+        assert scores_in(metrics) == pytest.approx(scores_of(n_correct, n_predicted, n_gold))
         assert metrics["perfect"] == pytest.approx(n_perfect / len(pairs) if pairs else 0.0)

@@ -1,5 +1,6 @@
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,8 @@ def published(tmp_path, monkeypatch):
     """A copy of the published runs, in a folder without data."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ELMO_TASKS_BILM")
-    shutil.copytree(CHECKOUT / "results" / "open" / "pos", tmp_path / "results" / "open" / "pos")
-    return tmp_path / "results" / "open" / "pos"
+    folder = Path("results", "open", "pos")
+    return Path(shutil.copytree(CHECKOUT / folder, tmp_path / folder))
 
 
 class TestPublishedRuns:
@@ -54,13 +55,14 @@ class TestPublishedRuns:
         with pytest.raises(SystemExit) as ended:
             command("elmo-tables", "--plan", "open", "--table", "6", "--dry-run")
         assert "layer-1/1.json" in str(ended.value.code)
-        states = dict(
-            reversed(line.rsplit(maxsplit=1)) for line in capsys.readouterr().out.splitlines()
-        )
-        assert states["pos/layer-0/1"] == "finished" and states["pos/layer-1/1"] == "refused"
-        assert (
-            states["pos/layer-2/3"] == "to run" and states["data/pos/train.conllu"] == "not found"
-        )
+        states = {}
+        for line in capsys.readouterr().out.splitlines():
+            state, name = line.rsplit(maxsplit=1)
+            states[name] = state
+        assert states["pos/layer-0/1"] == "finished"
+        assert states["pos/layer-1/1"] == "refused"
+        assert states["pos/layer-2/3"] == "to run"
+        assert states["data/pos/train.conllu"] == "not found"
 
     @pytest.mark.parametrize(
         "arguments",
@@ -75,23 +77,19 @@ class TestPublishedRuns:
 @pytest.mark.weekly
 def test_a_run_is_trained_once_and_shown(command, tmp_path, capsys):
     overrides = {"dataset_reader.max_instances": 8, "trainer.num_epochs": 1}
-    arguments = [
-        "--figure",
-        "2",
-        "--tasks",
-        "ner",
-        "--seeds",
-        "1",
-        "--overrides",
-        json.dumps(overrides),
-    ]
+    arguments = ["elmo-tables", "--figure", "2", "--tasks", "ner", "--seeds", "1"]
+    arguments += ["--overrides", json.dumps(overrides)]
     for _ in range(2):
-        command("elmo-tables", *arguments, "--data", FIXTURES, "--results", tmp_path)
+        command(*arguments, "--data", FIXTURES, "--results", tmp_path)
     captured = capsys.readouterr()
-    assert captured.err.count("ner/input/1: finished") == 1 and "figure2.svg" in captured.out
-    scores = json.loads((tmp_path / "ner" / "input" / "1.json").read_text())
-    metrics = json.loads((tmp_path / "ner" / "input" / "1" / "run" / "metrics.json").read_text())
+    assert captured.err.count("ner/input/1: finished") == 1
+    assert "figure2.svg" in captured.out
+    folder = tmp_path / "ner" / "input"
+    scores = json.loads((folder / "1.json").read_text())
+    metrics = json.loads((folder / "1" / "run" / "metrics.json").read_text())
     assert scores["dev"] == 100 * metrics["best_validation_f1-measure-overall"]
-    assert scores["test"] == 100 * metrics["test_f1-measure-overall"] and len(scores["epochs"]) == 1
+    assert scores["test"] == 100 * metrics["test_f1-measure-overall"]
+    assert len(scores["epochs"]) == 1
     (mix,) = scores["mix"]
-    assert sum(mix["weights"]) == pytest.approx(1) and mix["place"] == "input"
+    assert sum(mix["weights"]) == pytest.approx(1)
+    assert mix["place"] == "input"

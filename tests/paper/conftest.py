@@ -35,15 +35,12 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
         script.write_text(STUB.format(folder=tmp_path, behaviour=behaviour))
         script.chmod(0o755)
 
-    torch.save(
-        {
-            "text_field_embedder.token_embedder_elmo.mix.layer_weights": torch.tensor(
-                [0.0, 0.0, 1.0]
-            ),
-            "text_field_embedder.token_embedder_elmo.mix.gamma": torch.tensor([2.0]),
-        },
-        tmp_path / "best.th",
-    )
+    mix = "text_field_embedder.token_embedder_elmo.mix"
+    state = {
+        f"{mix}.layer_weights": torch.tensor([0.0, 0.0, 1.0]),
+        f"{mix}.gamma": torch.tensor([2.0]),
+    }
+    torch.save(state, tmp_path / "best.th")
     behave()
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     return behave

@@ -1,5 +1,7 @@
 import hashlib
 import json
+from pathlib import Path
+from typing import Any
 
 from allennlp.data import DatasetReader
 
@@ -13,24 +15,30 @@ class TestWriteSubset:
     def test_a_subset_is_chosen_by_digests_and_contained_in_larger_subsets(self, tmp_path):
         pairs = pairs_of(SOURCES["snli"])
         total = size_of(SOURCES["snli"])
-        small, large = (pairs_of(write_subset(SOURCES["snli"], size, tmp_path)) for size in (7, 20))
-        assert len(small) == 7 and len(large) == 20
-        assert [pair for pair in pairs if pair in small] == small and all(
-            pair in large for pair in small
-        )
-        first = min(range(total), key=lambda index: hashlib.sha256(str(index).encode()).digest())
+        small = pairs_of(write_subset(SOURCES["snli"], 7, tmp_path))
+        large = pairs_of(write_subset(SOURCES["snli"], 20, tmp_path))
+        assert len(small) == 7
+        assert len(large) == 20
+        assert all(pair in large for pair in small)
+        # In the order of the file.
+        assert [pair for pair in pairs if pair in small] == small
+
+        def digest(index: int) -> bytes:
+            return hashlib.sha256(str(index).encode()).digest()
+
         labelled = [pair for pair in pairs if pair["gold_label"] != "-"]
-        assert labelled[first] in small
+        assert labelled[min(range(total), key=digest)] in small
 
     def test_sentences_of_a_folder_are_read_by_the_reader(self, environment, tmp_path):
-        part = write_subset(SOURCES["srl"], 3, tmp_path)
-        instances = list(DatasetReader.by_name("elmo_srl")().read(str(part)))
-        assert len({tuple(map(str, instance["tokens"])) for instance in instances}) == 3
+        subset = write_subset(SOURCES["srl"], 3, tmp_path)
+        reader = DatasetReader.by_name("elmo_srl")()
+        sentences = {str(instance["tokens"].tokens) for instance in reader.read(str(subset))}
+        assert len(sentences) == 3
 
     def test_without_data_nothing_is_written(self, tmp_path):
         assert size_of(tmp_path / "train.jsonl") is None
         assert not write_subset(tmp_path / "train.jsonl", 3, tmp_path / "subsets").exists()
 
 
-def pairs_of(path):
+def pairs_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]

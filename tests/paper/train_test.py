@@ -16,9 +16,18 @@ import torch
 
 from elmo_tasks.files.atomic_files import locked
 from elmo_tasks.files.json_files import write_json
+from elmo_tasks.paper.plan import Run
 from elmo_tasks.paper.train import finished, sort_out, train_all
 from elmo_tasks.version import __version__
 from tests.paths import CHECKOUT
+
+IS_LOCKED = "is trained by another process"
+
+
+def problem_of(run: Run) -> str | None:
+    """Trains a run, and returns why it is not finished."""
+    ((_, problem),) = train_all([run])
+    return problem
 
 
 class TestTrainAll:
@@ -26,17 +35,16 @@ class TestTrainAll:
         run = make_run(data="1234")
         assert list(train_all([run])) == [(run, None)]
         scores = json.loads(run.file.read_text())
-        assert (scores["dev"], scores["test"], scores["epochs"]) == (50, 25, [40, 50])
-        assert (
-            scores["digest"] == "digest"
-            and scores["inputs"] == {"data": "1234"}
-            and scores["training_size"] == 100
-        )
+        assert scores["dev"] == 50
+        assert scores["test"] == 25
+        assert scores["epochs"] == [40, 50]
+        assert scores["digest"] == "digest"
+        assert scores["inputs"] == {"data": "1234"}
+        assert scores["training_size"] == 100
         (mix,) = scores["mix"]
-        assert (
-            mix["weights"] == pytest.approx(torch.tensor([0.0, 0.0, 1.0]).softmax(0).tolist())
-            and mix["gamma"] == 2
-        )
+        weights = torch.tensor([0.0, 0.0, 1.0]).softmax(0)
+        assert mix["weights"] == pytest.approx(weights.tolist())
+        assert mix["gamma"] == 2
         assert json.loads((run.folder / "config.json").read_text()) == {"random_seed": 1}
 
     def test_a_finished_run_names_its_code(self, stub, make_run):
@@ -54,25 +62,28 @@ class TestTrainAll:
     def test_an_interrupted_run_is_resumed(self, stub, make_run, tmp_path):
         run = make_run()
         stub('touch "$6"/model_state_e0_b0.th; exit 1')
-        assert next(train_all([run]))[1] is not None
+        assert problem_of(run) is not None
         stub()
-        assert list(train_all([run])) == [(run, None)]
-        first, second = (tmp_path / "calls").read_text().splitlines()
-        assert first.endswith("--force") and second.endswith("--recover")
+        assert problem_of(run) is None
+        new_call, second_call = (tmp_path / "calls").read_text().splitlines()
+        assert new_call.endswith("--force")
+        assert second_call.endswith("--recover")
 
     def test_a_failed_run_does_not_stop_the_others(self, stub, make_run):
         runs = [make_run(1), make_run(2)]
         stub('case "$4" in */1/*) echo nan loss encountered; exit 1;; esac')
-        ended = {run.name: problem for run, problem in train_all(runs, jobs=2)}
-        assert "nan loss encountered" in ended["snli/both/1"] and ended["snli/both/2"] is None
-        assert finished(runs[0]) is None and finished(runs[1])
+        problems = {run.name: problem for run, problem in train_all(runs, jobs=2)}
+        assert "nan loss encountered" in problems["snli/both/1"]
+        assert problems["snli/both/2"] is None
+        assert finished(runs[0]) is None
+        assert finished(runs[1])
 
     def test_a_run_that_is_locked_is_left_to_its_owner(self, stub, make_run, tmp_path):
         run = make_run()
         run.folder.mkdir(parents=True)
         with locked(run.folder):
-            ((_, problem),) = train_all([run])
-        assert problem and not (tmp_path / "calls").exists()
+            assert problem_of(run) == IS_LOCKED
+        assert not (tmp_path / "calls").exists()
 
 
 @pytest.mark.slow
@@ -80,20 +91,24 @@ class TestTrainAll:
     "number",
     [
         signal.SIGKILL,
-        *(
-            pytest.param(number, marks=pytest.mark.weekly)
-            for number in (signal.SIGTERM, signal.SIGINT)
-        ),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.weekly),
+        pytest.param(signal.SIGINT, marks=pytest.mark.weekly),
     ],
 )
 def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, number):
     """SIGTERM and Ctrl-C also stop the training; after SIGKILL it continues, and holds its lock."""
     run = make_run()
     # `allennlp train` locks its folder, too.
-    lines = ["import time, pathlib", "from elmo_tasks.files.atomic_files import locked"]
-    lines += [f"with locked(pathlib.Path({str(run.folder / 'run')!r})):"]
-    lines += [f"    pathlib.Path({str(tmp_path / 'is_locked')!r}).touch()", "    time.sleep(60)"]
-    (tmp_path / "training.py").write_text("\n".join(lines))
+    program = textwrap.dedent(f"""
+        import time
+        from pathlib import Path
+        from elmo_tasks.files.atomic_files import locked
+
+        with locked(Path({str(run.folder / "run")!r})):
+            Path({str(tmp_path / "is_locked")!r}).touch()
+            time.sleep(60)
+    """)
+    (tmp_path / "training.py").write_text(program)
     training = f"PYTHONPATH={CHECKOUT} exec {sys.prefix}/bin/python {tmp_path}/training.py"
     stub(f"echo $$ > {tmp_path}/pid; [ -e {tmp_path}/resumed ] || {training}")
     script = textwrap.dedent(f"""
@@ -104,28 +119,27 @@ def test_a_killed_command_leaves_no_second_training(make_run, stub, tmp_path, nu
         python, sys.executable = sys.executable, {str(tmp_path / "python")!r}
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        list(train_all([Run("snli", "both", 1, None, Path({str(run.folder)!r}), {{}}, {{}}, 100, "digest", {{}})]))
+        folder = Path({str(run.folder)!r})
+        run = Run("snli", "both", 1, None, folder, {{}}, {{}}, 100, "digest", {{}})
+        list(train_all([run]))
     """)
-    command = subprocess.Popen(
-        [os.path.join(sys.prefix, "bin", "python"), "-c", script], cwd=CHECKOUT
-    )
+    python = os.path.join(sys.prefix, "bin", "python")
+    command = subprocess.Popen([python, "-c", script], cwd=CHECKOUT)
     while not (tmp_path / "is_locked").exists():
         time.sleep(0.05)
     child = int((tmp_path / "pid").read_text())
     command.send_signal(number)
     command.wait(timeout=20)
-    is_locked = (
-        next(train_all([run]))[1] == "is trained by another process"
-        if number == signal.SIGKILL
-        else False
-    )
-    assert is_locked == (number == signal.SIGKILL)
-    if is_locked:
+    if number == signal.SIGKILL:
+        assert problem_of(run) == IS_LOCKED
         os.kill(child, signal.SIGKILL)
     (tmp_path / "resumed").touch()
-    while (problem := next(train_all([run]))[1]) == "is trained by another process":
+    problem = problem_of(run)
+    while problem == IS_LOCKED:
         time.sleep(0.1)
-    assert problem is None and finished(run)
+        problem = problem_of(run)
+    assert problem is None
+    assert finished(run)
 
 
 class TestFinished:

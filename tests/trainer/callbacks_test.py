@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from allennlp.data import Instance, Vocabulary
 from allennlp.data.data_loaders import SimpleDataLoader
@@ -41,21 +40,21 @@ class Mixes(Model):
 
 
 def loader(n_steps: int) -> SimpleDataLoader:
-    return SimpleDataLoader(
-        [Instance({"x": TensorField(torch.ones(1))})] * n_steps, batch_size=1, vocab=Vocabulary()
-    )
+    instance = Instance({"x": TensorField(torch.ones(1))})
+    return SimpleDataLoader([instance] * n_steps, batch_size=1, vocab=Vocabulary())
 
 
 def train(model: Model, folder: Path, n_steps: int, rate: float, **options: Any) -> None:
     """Trains by SGD, by default for an epoch."""
-    GradientDescentTrainer(
+    trainer = GradientDescentTrainer(
         model,
         torch.optim.SGD(model.parameters(), lr=rate),
         loader(n_steps),
         serialization_dir=str(folder),
         cuda_device=torch.device("cpu"),
         **{"num_epochs": 1, **options},
-    ).train()
+    )
+    trainer.train()
 
 
 class TestLearnedMixCallback:
@@ -67,10 +66,11 @@ class TestLearnedMixCallback:
         model = Mixes(text_field_embedder="mix", output_embedder="top", passage=1)
         train(model, tmp_path, n_steps=2, rate=0.5)
         mix = model.text_field_embedder.token_embedder_elmo.mix
-        gamma, shares = mix.gamma.item(), np.exp(mix.layer_weights.detach().numpy())
-        shown = " ".join(f"{share:.3f}" for share in shares / shares.sum())
+        shares = mix.layer_weights.softmax(0).tolist()
+        layers = " ".join(f"{share:.3f}" for share in shares)
         assert capsys.readouterr().out.splitlines() == [
-            f"ELMo has learned: input: layers {shown}, gamma {gamma:.3f}; output: a single layer, gamma -3.000; "
+            f"ELMo has learned: input: layers {layers}, gamma {mix.gamma.item():.3f}; "
+            "output: a single layer, gamma -3.000; "
             "passage.token_embedder_elmo: a single layer, gamma -1.000"
         ]
 
@@ -91,25 +91,24 @@ class Guess(Model):
 
 def train_guess(folder: Path, n_epochs: int) -> None:
     """Trains a `Guess`; each epoch subtracts 1 from its weight."""
-    validation = {"validation_data_loader": loader(1), "validation_metric": "-perplexity"}
-    callbacks = [PerplexityBeforeCallback(str(folder))]
-    checkpointer = FrozenOnceCheckpointer(str(folder))
-    options = {
-        "num_epochs": n_epochs,
-        "checkpointer": checkpointer,
-        "callbacks": callbacks,
-        **validation,
-    }
-    train(Guess(), folder, n_steps=1, rate=1.0, **options)
+    train(
+        Guess(),
+        folder,
+        n_steps=1,
+        rate=1.0,
+        num_epochs=n_epochs,
+        validation_data_loader=loader(1),
+        validation_metric="-perplexity",
+        callbacks=[PerplexityBeforeCallback(str(folder))],
+        checkpointer=FrozenOnceCheckpointer(str(folder)),
+    )
 
 
 class TestPerplexityBeforeCallback:
     def test_it_prints_the_perplexity_before_and_after(self, tmp_path, capsys):
         train_guess(tmp_path, 2)
-        assert (
-            "): 100.00 before, 98.00 after; 12.5% of the words are unknown"
-            in capsys.readouterr().out
-        )
+        expected = "): 100.00 before, 98.00 after; 12.5% of the words are unknown"
+        assert expected in capsys.readouterr().out
         assert json.loads((tmp_path / "metrics_before.json").read_text())["perplexity"] == 100.0
 
     def test_a_resumed_run_keeps_the_perplexity_before_its_first_step(self, tmp_path, capsys):

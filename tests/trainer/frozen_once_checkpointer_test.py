@@ -1,4 +1,3 @@
-import os
 import random
 import re
 import shutil
@@ -52,7 +51,8 @@ class AfterEpoch(TrainerCallback):
 
     def __init__(self, epoch: int, action: Callable[[Any], None]) -> None:
         super().__init__("")
-        self._epoch, self._action = epoch, action
+        self._epoch = epoch
+        self._action = action
 
     def on_epoch(self, trainer: Any, metrics: dict, epoch: int, **kwargs: Any) -> None:
         if epoch == self._epoch:
@@ -60,30 +60,33 @@ class AfterEpoch(TrainerCallback):
 
 
 def train(
-    folder: Path, model: Model, n_epochs: int, *callbacks: TrainerCallback, **options: Any
+    folder: Path,
+    model: Model,
+    n_epochs: int,
+    *callbacks: TrainerCallback,
+    shuffle: bool = False,
+    **checkpoints: Any,
 ) -> Model:
     """
     Trains; resumes from the last checkpoint if the folder has one, as `allennlp train --recover`
-    does.
+    does. `checkpoints` are options of the checkpointer.
     """
     rows = np.random.default_rng(0).normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
     instances = [Instance({"x": TensorField(row[:-1]), "y": TensorField(row[-1:])}) for row in rows]
-    loaders = [
-        SimpleDataLoader(list(instances), batch_size=2, shuffle=shuffle, vocab=Vocabulary())
-        for shuffle in (options.pop("shuffle", False), False)
-    ]
+
+    def loader(shuffle: bool) -> SimpleDataLoader:
+        return SimpleDataLoader(list(instances), batch_size=2, shuffle=shuffle, vocab=Vocabulary())
+
+    checkpoints.setdefault("keep_most_recent_by_count", None)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     trainer = GradientDescentTrainer(
         model,
-        torch.optim.Adam(
-            [parameter for parameter in model.parameters() if parameter.requires_grad], lr=0.01
-        ),
-        loaders[0],
-        validation_data_loader=loaders[1],
+        torch.optim.Adam(parameters, lr=0.01),
+        loader(shuffle),
+        validation_data_loader=loader(shuffle=False),
         num_epochs=n_epochs,
         serialization_dir=str(folder),
-        checkpointer=FrozenOnceCheckpointer(
-            str(folder), **{"keep_most_recent_by_count": None, **options}
-        ),
+        checkpointer=FrozenOnceCheckpointer(str(folder), **checkpoints),
         callbacks=list(callbacks),
         cuda_device=torch.device("cpu"),
     )
@@ -127,29 +130,30 @@ class TestFrozenOnceCheckpointer:
         assert_equal_weights(recovered, straight)
         assert names_in(tmp_path / "interrupted" / "model_state_e2_b0.th") == TRAINED
 
-    @pytest.mark.parametrize("checkpoint", [(2, 0), (2, 2)], ids=["after an epoch", "in an epoch"])
-    def test_dropout_and_order_are_those_of_an_uninterrupted_run(self, tmp_path, checkpoint):
-        def run(name: str) -> Model:
+    @pytest.mark.parametrize(
+        ("epoch", "batch"), [(2, 0), (2, 2)], ids=["after an epoch", "in an epoch"]
+    )
+    def test_dropout_and_order_are_those_of_an_uninterrupted_run(self, tmp_path, epoch, batch):
+        killed = tmp_path / "killed"
+
+        def run(folder: Path) -> Model:
             # As `allennlp train` does.
             random.seed(0)
-            options = {"shuffle": True, "save_every_num_batches": 1}
-            return train(tmp_path / name, WithDropout(), 4, RandomStateCallback(""), **options)
+            callback = RandomStateCallback("")
+            return train(folder, WithDropout(), 4, callback, shuffle=True, save_every_num_batches=1)
 
-        straight = run("straight")
-        shutil.copytree(tmp_path / "straight", tmp_path / "killed")
-        for file in (tmp_path / "killed").glob("*_state_*.th"):
-            if tuple(map(int, re.findall(r"\d+", file.name))) > checkpoint:
+        straight = run(tmp_path / "straight")
+        shutil.copytree(tmp_path / "straight", killed)
+        for file in killed.glob("*_state_*.th"):
+            epoch_of_file, batch_of_file = re.findall(r"\d+", file.name)
+            if (int(epoch_of_file), int(batch_of_file)) > (epoch, batch):
                 file.unlink()
-        assert (tmp_path / "killed" / "model_state_e{}_b{}.th".format(*checkpoint)).exists()
-        assert_equal_weights(run("killed"), straight)
+        assert (killed / f"model_state_e{epoch}_b{batch}.th").exists()
+        assert_equal_weights(run(killed), straight)
 
     def test_unfrozen_weights_are_in_the_checkpoint_before_they_change(self, tmp_path):
-        train(
-            tmp_path,
-            SmallModel(),
-            2,
-            AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True)),
-        )
+        unfreeze = AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True))
+        train(tmp_path, SmallModel(), 2, unfreeze)
         assert names_in(tmp_path / "model_state_e2_b0.th") == FROZEN | TRAINED
 
     @pytest.mark.parametrize("n_whole", [0, 1], ids=["in its first file", "in its second file"])
@@ -158,7 +162,8 @@ class TestFrozenOnceCheckpointer:
     ):
         """The second checkpoint has zero or one complete file out of two."""
         straight = train(tmp_path / "straight", SmallModel(), 3)
-        train(tmp_path / "killed", SmallModel(), 1)
+        killed = tmp_path / "killed"
+        train(killed, SmallModel(), 1)
         save = torch.save
         n_saved = 0
 
@@ -175,13 +180,14 @@ class TestFrozenOnceCheckpointer:
 
         monkeypatch.setattr(torch, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            train(tmp_path / "killed", SmallModel(seed=7), 3)
+            train(killed, SmallModel(seed=7), 3)
         monkeypatch.undo()
-        assert len(list((tmp_path / "killed").glob("*_e2_b0.th"))) == n_whole
-        checkpoint = FrozenOnceCheckpointer(str(tmp_path / "killed")).load_checkpoint()
-        assert checkpoint is not None and checkpoint.trainer_state["epochs_completed"] == 1
-        assert_equal_weights(train(tmp_path / "killed", SmallModel(seed=7), 3), straight)
-        assert not list((tmp_path / "killed").glob("_tmp-*"))
+        assert len(list(killed.glob("*_e2_b0.th"))) == n_whole
+        checkpoint = FrozenOnceCheckpointer(str(killed)).load_checkpoint()
+        assert checkpoint is not None
+        assert checkpoint.trainer_state["epochs_completed"] == 1
+        assert_equal_weights(train(killed, SmallModel(seed=7), 3), straight)
+        assert not list(killed.glob("_tmp-*"))
 
     def test_a_run_killed_after_the_frozen_weights_starts_again(self, tmp_path):
         """Without a checkpoint there is nothing to resume from."""
@@ -189,14 +195,13 @@ class TestFrozenOnceCheckpointer:
         for file in tmp_path.glob("*_state_*"):
             file.unlink()
         assert FrozenOnceCheckpointer(str(tmp_path)).load_checkpoint() is None
-        assert_equal_weights(
-            train(tmp_path, SmallModel(), 2), train(tmp_path / "straight", SmallModel(), 2)
-        )
+        straight = train(tmp_path / "straight", SmallModel(), 2)
+        assert_equal_weights(train(tmp_path, SmallModel(), 2), straight)
 
     def test_old_checkpoints_are_deleted_and_the_frozen_weights_kept(self, tmp_path):
         model = train(tmp_path, SmallModel(), 3, keep_most_recent_by_count=1)
         files = {"best.th", "frozen_weights.th", "model_state_e3_b0.th", "training_state_e3_b0.th"}
-        assert {name for name in os.listdir(tmp_path) if name.endswith(".th")} == files
+        assert {path.name for path in tmp_path.glob("*.th")} == files
         assert_equal_weights(train(tmp_path, SmallModel(seed=7), 3), model)
 
     def test_checkpoints_within_an_epoch_are_small_too(self, tmp_path):

@@ -93,57 +93,61 @@ def train(folder: Path, make_loader: Any, n_steps: int = 1) -> torch.Tensor:
     np.random.seed(2)
     torch.manual_seed(3)
     model = Noisy(draws_from_python=make_loader is not continuing_loader)
-    GradientDescentTrainer(
+    checkpointer = FrozenOnceCheckpointer(
+        str(folder), save_every_num_batches=1, keep_most_recent_by_count=None
+    )
+    trainer = GradientDescentTrainer(
         model,
         torch.optim.SGD(model.parameters(), lr=0.05),
         make_loader("train"),
         validation_data_loader=bucket_loader("dev"),
         num_epochs=4,
         serialization_dir=str(folder),
-        checkpointer=FrozenOnceCheckpointer(
-            str(folder),
-            save_every_num_batches=1,
-            keep_most_recent_by_count=None,
-        ),
+        checkpointer=checkpointer,
         callbacks=[RandomStateCallback(str(folder))],
         num_gradient_accumulation_steps=n_steps,
         cuda_device=torch.device("cpu"),
-    ).train()
-    weights: torch.Tensor = torch.load(folder / "model_state_e4_b0.th", weights_only=True)["weight"]
-    return weights
+    )
+    trainer.train()
+    state: dict[str, torch.Tensor] = torch.load(folder / "model_state_e4_b0.th", weights_only=True)
+    return state["weight"]
 
 
-def stop_at(folder: Path, checkpoint: tuple[int, int]) -> None:
+def stop_at(folder: Path, epoch: int, batch: int) -> None:
     """Removes what a training wrote after a checkpoint."""
     for file in folder.glob("*_state_*.th"):
-        if tuple(map(int, re.findall(r"\d+", file.name))) > checkpoint:
+        epoch_of_file, batch_of_file = re.findall(r"\d+", file.name)
+        if (int(epoch_of_file), int(batch_of_file)) > (epoch, batch):
             file.unlink()
-    assert (folder / "model_state_e{}_b{}.th".format(*checkpoint)).exists()
+    assert (folder / f"model_state_e{epoch}_b{batch}.th").exists()
 
 
 @pytest.mark.parametrize("make_loader", LOADERS, ids=lambda loader: loader.__name__)
 @pytest.mark.parametrize("n_steps", [1, 2])
 def test_a_recovered_training_has_the_same_weights(tmp_path, make_loader, n_steps):
     straight = train(tmp_path / "straight", make_loader, n_steps)
-    for checkpoint in ((1, 0), (2, 0), (1, 1), (2, 2)):
-        recovered = tmp_path / "recovered{}-{}".format(*checkpoint)
+    for epoch, batch in ((1, 0), (2, 0), (1, 1), (2, 2)):
+        recovered = tmp_path / f"recovered{epoch}-{batch}"
         shutil.copytree(tmp_path / "straight", recovered)
-        stop_at(recovered, checkpoint)
-        assert torch.equal(train(recovered, make_loader, n_steps), straight), checkpoint
+        stop_at(recovered, epoch, batch)
+        assert torch.equal(train(recovered, make_loader, n_steps), straight), (epoch, batch)
 
 
 def test_a_training_that_is_stopped_twice_has_the_same_weights(tmp_path):
     straight = train(tmp_path / "run", simple_loader)
-    for checkpoint in ((1, 0), (2, 2)):
-        stop_at(tmp_path / "run", checkpoint)
+    for epoch, batch in ((1, 0), (2, 2)):
+        stop_at(tmp_path / "run", epoch, batch)
         recovered = train(tmp_path / "run", simple_loader)
     assert torch.equal(recovered, straight)
 
 
 def test_states_are_tensors_and_numbers_of_all_sources(tmp_path):
-    random.gauss(0.0, 1.0)
-    np.random.normal()
+
+    def draw() -> list[float]:
+        return [random.gauss(0.0, 1.0), np.random.normal(), torch.rand(()).item()]
+
+    draw()
     torch.save(random_states(), tmp_path / "states.th")
-    drawn = [random.gauss(0.0, 1.0), np.random.normal(), torch.rand(()).item()]
+    drawn = draw()
     set_random_states(torch.load(tmp_path / "states.th", weights_only=True))
-    assert [random.gauss(0.0, 1.0), np.random.normal(), torch.rand(()).item()] == drawn
+    assert draw() == drawn

@@ -28,13 +28,16 @@ def at(config: dict[str, Any], key: str) -> Any:
 def differences(one: Any, other: Any, key: str = "") -> set[str]:
     """The keys at which two configs differ, each as deep as it exists in both."""
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        one, other = (dict(enumerate(values)) for values in (one, other))
+        one = dict(enumerate(one))
+        other = dict(enumerate(other))
     if not (isinstance(one, dict) and isinstance(other, dict)):
-        return set() if one == other and type(one) is type(other) else {key}
-    found = set()
-    for name in {**one, **other}:
+        is_equal = one == other and type(one) is type(other)
+        return set() if is_equal else {key}
+    keys = set()
+    for name in one.keys() | other.keys():
         path = f"{key}.{name}".removeprefix(".")
-        found |= (
-            differences(one[name], other[name], path) if name in one and name in other else {path}
-        )
-    return found
+        if name in one and name in other:
+            keys |= differences(one[name], other[name], path)
+        else:
+            keys.add(path)
+    return keys

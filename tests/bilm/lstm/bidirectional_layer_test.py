@@ -1,3 +1,7 @@
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given
@@ -9,34 +13,50 @@ from elmo_tasks.bilm.lstm.projected_lstm import ProjectedLstm
 from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.plain import Lstm
 
+NO_CLIPS = BilmOptions(cell_dim=5, projection_dim=2, cell_clip=None, projection_clip=None)
 
-def random_lstm(seed: int = 0, std: float = 0.7, **kwargs) -> ProjectedLstm:
-    options = {**dict(cell_dim=5, projection_dim=2, cell_clip=None, projection_clip=None), **kwargs}
-    lstm = ProjectedLstm(BilmOptions(**options)).double()
+
+def random_lstm(seed: int = 0, std: float = 0.7, **changes: Any) -> ProjectedLstm:
+    """An LSTM with the options `NO_CLIPS`, or with changes of them."""
+    lstm = ProjectedLstm(replace(NO_CLIPS, **changes)).double()
     generator = torch.Generator().manual_seed(seed)
     for parameter in lstm.parameters():
         torch.nn.init.normal_(parameter, std=std, generator=generator)
     return lstm
 
 
-def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0):
+Sentences = list[torch.Tensor]
+"""Of shape `(n_words, dim)`, each."""
+
+
+def random_inputs(lstms: list[ProjectedLstm], lengths: list[int], seed: int = 0) -> list[Sentences]:
     """For each LSTM, sentences from long to short."""
     generator = torch.Generator().manual_seed(seed)
-
-    def draw(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
     dim = lstms[0].projection.size(1)
-    return [[draw(length, dim) for length in sorted(lengths, reverse=True)] for _ in lstms]
+
+    def sentence(length: int) -> torch.Tensor:
+        return torch.randn(length, dim, generator=generator, dtype=torch.float64)
+
+    inputs = []
+    for _ in lstms:
+        inputs.append([sentence(length) for length in sorted(lengths, reverse=True)])
+    return inputs
 
 
-def run_lstms(lstms: list[ProjectedLstm], sentences):
+def packed(sentences_of_lstms: list[Sentences]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The words of all LSTMs, of shape `(n_lstms, n_words, dim)`, and the sizes of the steps."""
+    sequences = [pack_sequence(sentences) for sentences in sentences_of_lstms]
+    inputs = torch.stack([sequence.data for sequence in sequences])
+    return inputs, sequences[0].batch_sizes
+
+
+def run_lstms(
+    lstms: list[ProjectedLstm], sentences_of_lstms: list[Sentences]
+) -> list[list[torch.Tensor]]:
     """For each LSTM, the outputs per sentence."""
-    packed = [pack_sequence(some) for some in sentences]
-    inputs = torch.stack([each.data for each in packed])
-    batch_sizes = packed[0].batch_sizes.tolist()
-    outputs = BidirectionalLayer(lstms)(inputs, batch_sizes)
-    return [unpack_sequence(PackedSequence(out, packed[0].batch_sizes)) for out in outputs]
+    inputs, batch_sizes = packed(sentences_of_lstms)
+    outputs = BidirectionalLayer(lstms)(inputs, batch_sizes.tolist())
+    return [unpack_sequence(PackedSequence(output, batch_sizes)) for output in outputs]
 
 
 CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
@@ -45,7 +65,8 @@ CLIPS = st.none() | st.floats(0.05, 2.0) | st.integers(1, 2)
 class TestBidirectionalLayer:
     @pytest.mark.parametrize("with_gradients", [False, True])
     @given(
-        dims=st.tuples(st.integers(1, 5), st.integers(1, 4)),
+        cell_dim=st.integers(1, 5),
+        projection_dim=st.integers(1, 4),
         cell_clip=CLIPS,
         projection_clip=CLIPS,
         n_lstms=st.integers(1, 3),
@@ -53,22 +74,33 @@ class TestBidirectionalLayer:
         seed=st.integers(0, 1000),
     )
     def test_they_equal_the_plain_ones(
-        self, with_gradients, dims, cell_clip, projection_clip, n_lstms, lengths, seed
+        self,
+        with_gradients,
+        cell_dim,
+        projection_dim,
+        cell_clip,
+        projection_clip,
+        n_lstms,
+        lengths,
+        seed,
     ):
-        kwargs = dict(zip(("cell_dim", "projection_dim"), dims, strict=True))
-        clips = dict(cell_clip=cell_clip, projection_clip=projection_clip)
-        lstms = [random_lstm(seed + i, **kwargs, **clips) for i in range(n_lstms)]
+        options = dict(
+            cell_dim=cell_dim,
+            projection_dim=projection_dim,
+            cell_clip=cell_clip,
+            projection_clip=projection_clip,
+        )
+        lstms = [random_lstm(seed + number, **options) for number in range(n_lstms)]
         sentences = random_inputs(lstms, lengths, seed)
         with torch.set_grad_enabled(with_gradients):
             outputs = run_lstms(lstms, sentences)
         assert outputs[0][0].requires_grad == with_gradients
-        for index, lstm in enumerate(lstms):
-            plain = Lstm(BilmOptions(**kwargs, **clips)).double()
+        for number, lstm in enumerate(lstms):
+            plain = Lstm(BilmOptions(**options)).double()
             plain.load_state_dict(lstm.state_dict())
-            for row, sentence in enumerate(sentences[index]):
-                torch.testing.assert_close(
-                    outputs[index][row], plain(sentence)[0], rtol=0, atol=1e-12
-                )
+            for output, sentence in zip(outputs[number], sentences[number], strict=True):
+                expected, _ = plain(sentence)
+                torch.testing.assert_close(output, expected, rtol=0, atol=1e-12)
 
     def test_the_clip_takes_effect(self):
         lstm = random_lstm(std=3.0, projection_clip=0.3)
@@ -78,26 +110,25 @@ class TestBidirectionalLayer:
     @pytest.mark.parametrize("clips", [dict(), dict(cell_clip=0.5, projection_clip=0.4)])
     def test_gradients_are_right(self, clips):
         lstms = [random_lstm(0, **clips), random_lstm(1, **clips)]
-        packed = [pack_sequence(some) for some in random_inputs(lstms, [3, 3, 1])]
-        joint = BidirectionalLayer(lstms)
-        parameters = [parameter for lstm in lstms for parameter in lstm.parameters()]
+        inputs, batch_sizes = packed(random_inputs(lstms, [3, 3, 1]))
+        layer = BidirectionalLayer(lstms)
+        parameters = chain.from_iterable(lstm.parameters() for lstm in lstms)
 
-        def run(inputs, *_):
+        def run(inputs: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
             # The other tensors are the parameters of the LSTMs, which gradcheck changes in place.
-            return joint(inputs, packed[0].batch_sizes.tolist())
+            return layer(inputs, batch_sizes.tolist())
 
-        inputs = torch.stack([each.data for each in packed]).requires_grad_()
-        assert torch.autograd.gradcheck(run, [inputs, *parameters])
+        assert torch.autograd.gradcheck(run, [inputs.requires_grad_(), *parameters])
 
     def test_weights_that_change_are_read_again(self):
         lstm = random_lstm().requires_grad_(False)
-        joint = BidirectionalLayer([lstm])
-        inputs = torch.randn(1, 3, 2, dtype=torch.float64)
+        layer = BidirectionalLayer([lstm])
+        words = torch.randn(1, 3, 2, dtype=torch.float64)
 
         def is_fresh() -> bool:
-            new = BidirectionalLayer([lstm])
-            outputs = [each(inputs.to(lstm.kernel.dtype), [2, 1]) for each in (joint, new)]
-            return torch.equal(*outputs)
+            inputs = words.to(lstm.kernel.dtype)
+            expected = BidirectionalLayer([lstm])(inputs, [2, 1])
+            return torch.equal(layer(inputs, [2, 1]), expected)
 
         assert is_fresh()
         lstm.kernel.mul_(2.0)

@@ -23,14 +23,20 @@ def tensors(dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
         "bias": (2, 12),
         "projection": (2, 3, 2),
     }
-    return {
-        name: torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
-        for name, shape in shapes.items()
-    }
+    drawn = {}
+    for name, shape in shapes.items():
+        drawn[name] = torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
+    return drawn
 
 
-def apply(given: dict[str, torch.Tensor]) -> Any:
-    return ProjectedLstmFunction.apply(*given.values(), BATCH_SIZES, CLIPS)
+def apply(
+    inputs: torch.Tensor, kernel: torch.Tensor, bias: torch.Tensor, projection: torch.Tensor
+) -> Any:
+    return ProjectedLstmFunction.apply(inputs, kernel, bias, projection, BATCH_SIZES, CLIPS)
+
+
+def gradients_of(arguments: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    return [tensor.grad for tensor in arguments.values()]
 
 
 class TestProjectedLstmFunction:
@@ -38,28 +44,30 @@ class TestProjectedLstmFunction:
     def test_gradients_in_spans_of_any_size(self, rows_at_once, monkeypatch):
         monkeypatch.setitem(training.GRADIENT_ROWS_AT_ONCE, "cpu", rows_at_once)
         monkeypatch.setattr(torch_steps, "GATES_AT_ONCE", 12 * rows_at_once)
-        assert torch.autograd.gradcheck(
-            lambda *each: ProjectedLstmFunction.apply(*each, BATCH_SIZES, CLIPS),
-            tuple(tensors().values()),
-        )
+        assert torch.autograd.gradcheck(apply, tuple(tensors().values()))
 
     def test_stacked_products_equal_a_list_of_products(self, monkeypatch):
-        results = []
-        for is_stacked in (False, True):
+
+        def outputs_and_gradients(is_stacked: bool) -> list[torch.Tensor]:
             monkeypatch.setitem(IS_GPU, "cpu", is_stacked)
-            given = tensors()
-            outputs = apply(given)
+            arguments = tensors()
+            outputs = apply(**arguments)
             outputs.square().sum().backward()
-            results.append([outputs, *(tensor.grad for tensor in given.values())])
-        torch.testing.assert_close(*results, rtol=0, atol=1e-14)
+            return [outputs, *gradients_of(arguments)]
+
+        stacked = outputs_and_gradients(is_stacked=True)
+        listed = outputs_and_gradients(is_stacked=False)
+        torch.testing.assert_close(stacked, listed, rtol=0, atol=1e-14)
 
     def test_autocast_does_not_change_backward(self):
-        gradients = []
-        for enabled in (False, True):
-            given = tensors(torch.float32)
-            loss = apply(given).square().sum()
-            with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+
+        def gradients(with_autocast: bool) -> list[torch.Tensor]:
+            arguments = tensors(torch.float32)
+            loss = apply(**arguments).square().sum()
+            with torch.autocast("cpu", torch.bfloat16, enabled=with_autocast):
                 loss.backward()
-            gradients.append([tensor.grad for tensor in given.values()])
-        for one, other in zip(*gradients, strict=True):
-            assert torch.equal(one, other)
+            return gradients_of(arguments)
+
+        pairs = zip(gradients(with_autocast=True), gradients(with_autocast=False), strict=True)
+        for gradient, expected in pairs:
+            assert torch.equal(gradient, expected)

@@ -1,6 +1,7 @@
 """The kernels run on a GPU, or on the CPU in Triton's interpreter: see `tests/conftest.py`."""
 
 import sys
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -24,6 +25,11 @@ def draw(generator: torch.Generator, *shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=generator)
 
 
+def assert_near(tensors: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> None:
+    for tensor, expected_tensor in zip(tensors, expected, strict=True):
+        assert (tensor.cpu() - expected_tensor).norm() <= 1e-4 * expected_tensor.norm()
+
+
 @pytest.mark.usefixtures("triton")
 @pytest.mark.parametrize("device", DEVICES)
 class TestTritonSteps:
@@ -39,9 +45,10 @@ class TestTritonSteps:
         d_memory = draw(generator, 2, 5, cell_dim)
 
         def run(steps_class, device) -> list[torch.Tensor]:
-            z, d_h, before, d_m = (
-                tensor.clone().to(device) for tensor in (products, d_hidden, memory, d_memory)
-            )
+            z = products.clone().to(device)
+            d_h = d_hidden.clone().to(device)
+            before = memory.clone().to(device)
+            d_m = d_memory.clone().to(device)
             steps = steps_class(clip, before, dtype)
             after = before.clone()
             # The rows of a step are views of larger tensors.
@@ -63,29 +70,27 @@ class TestTritonSteps:
             steps.backward(gradient)
             return [hidden, after, gates, memories, d_products, hidden_again, d_m]
 
-        results = run(TritonSteps, device), run(TorchSteps, "cpu")
-        for ours, theirs in zip(*results, strict=True):
-            tolerance = 2e-6 if dtype == torch.float32 else 0.03
-            torch.testing.assert_close(ours.cpu(), theirs, rtol=tolerance, atol=tolerance)
+        tolerance = 2e-6 if dtype == torch.float32 else 0.03
+        pairs = zip(run(TritonSteps, device), run(TorchSteps, "cpu"), strict=True)
+        for result, expected in pairs:
+            torch.testing.assert_close(result.cpu(), expected, rtol=tolerance, atol=tolerance)
 
     def test_a_bilm_has_the_layers_and_gradients_of_the_plain_one(self, device, monkeypatch):
         monkeypatch.setitem(IS_GPU, "cpu", True)
         monkeypatch.setattr("elmo_tasks.bilm.lstm.recurrence.has_triton_steps", lambda _: True)
         bilm = random_bilm().requires_grad_()
         plain = plain_of(bilm).double()
-        bilm, results = bilm.to(device), []
-        for module, layers in (
-            (bilm, bilm(SENTENCES).layers),
-            (plain, plain_layers(plain, SENTENCES)),
-        ):
-            sum(layer.square().sum() for layer in layers).backward()
-            results.append([*layers, *(parameter.grad for parameter in module.parameters())])
+        bilm = bilm.to(device)
+        layers = bilm(SENTENCES).layers
         with torch.no_grad():
-            frozen = bilm(SENTENCES).layers
-        for ours, theirs in zip(
-            results[0] + [*frozen], results[1] + results[1][: len(frozen)], strict=True
-        ):
-            assert (ours.cpu() - theirs).norm() <= 1e-4 * theirs.norm()
+            frozen_layers = bilm(SENTENCES).layers
+        expected_layers = plain_layers(plain, SENTENCES)
+        assert_near(layers, expected_layers)
+        assert_near(frozen_layers, expected_layers)
+        sum(layer.square().sum() for layer in layers).backward()
+        sum(layer.square().sum() for layer in expected_layers).backward()
+        gradients = [parameter.grad for parameter in bilm.parameters()]
+        assert_near(gradients, [parameter.grad for parameter in plain.parameters()])
 
 
 class TestHasTritonSteps:
@@ -98,7 +103,8 @@ class TestHasTritonSteps:
     @pytest.mark.usefixtures("triton")
     @pytest.mark.parametrize("device", DEVICES)
     def test_the_kernels_are_correct(self, device, caplog):
-        assert has_triton_steps(torch.device(device)) and not caplog.records
+        assert has_triton_steps(torch.device(device))
+        assert not caplog.records
 
     @pytest.mark.parametrize("problem", ["is missing", "is wrong"])
     def test_kernels_that_fail_are_reported_once(self, problem, monkeypatch, caplog):
@@ -106,5 +112,7 @@ class TestHasTritonSteps:
         monkeypatch.delattr("elmo_tasks.bilm.lstm.triton_kernels", raising=False)
         if problem == "is wrong":
             monkeypatch.setattr(triton_steps, "is_correct", lambda _: False)
-        assert [has_triton_steps(torch.device("cpu")) for _ in range(2)] == [False, False]
-        assert len(caplog.records) == 1 and "torch's operators replace them" in caplog.text
+        for _ in range(2):
+            assert not has_triton_steps(torch.device("cpu"))
+        assert len(caplog.records) == 1
+        assert "torch's operators replace them" in caplog.text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_tasks.bilm import Bilm, BilmOptions
+from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput
 from elmo_tasks.bilm.character_ids import BYTES
 from elmo_tasks.bilm.formats import read_any_options
 from elmo_tasks.bilm.many_langs import model_files, word_to_code_points
@@ -36,19 +36,19 @@ def layers_of(bilm: Bilm, sentences: list[list[str]]) -> list[np.ndarray]:
     """For each sentence, of shape `(n_layers, n_words, dim)`."""
     rows = bilm.word_rows
     # `rows.batch` would refuse the empty word, which the original outputs include.
-    ids = [
-        torch.tensor(np.array([rows.row_of(word) for word in s]).reshape(-1, rows.width)).long()
-        for s in sentences
-    ]
+    ids = []
+    for sentence in sentences:
+        array = np.array([rows.row_of(word) for word in sentence]).reshape(-1, rows.width)
+        ids.append(torch.tensor(array).long())
+    output = bilm(pad_sequence(ids, batch_first=True))
     # Shape: (n_layers, batch_size, timesteps, dim)
-    layers = np.stack([layer.numpy() for layer in bilm(pad_sequence(ids, batch_first=True)).layers])
+    layers = np.stack([layer.numpy() for layer in output.layers])
     return [layers[:, row, : len(words)] for row, words in enumerate(sentences)]
 
 
-def assert_same(found, expected):
-    assert all(
-        torch.equal(one, other) for one, other in zip(found.layers, expected.layers, strict=True)
-    )
+def assert_same(output: BilmOutput, expected: BilmOutput) -> None:
+    for layer, expected_layer in zip(output.layers, expected.layers, strict=True):
+        assert torch.equal(layer, expected_layer)
 
 
 @pytest.fixture
@@ -65,10 +65,9 @@ class TestLayers:
     @pytest.mark.parametrize("model", MODELS)
     def test_they_match_the_formulas(self, tmp_path, model):
         folder = write_model(tmp_path / "model", **MODELS[model])
-        for found, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
-            np.testing.assert_allclose(
-                found, layers_by_hand(folder, sentence), rtol=1e-5, atol=1e-5
-            )
+        for layers, sentence in zip(layers_of(read(folder), SENTENCES), SENTENCES, strict=True):
+            expected = layers_by_hand(folder, sentence)
+            np.testing.assert_allclose(layers, expected, rtol=1e-5, atol=1e-5)
 
     def test_outputs_and_ids_equal_the_original_ones(self):
         """
@@ -79,21 +78,23 @@ class TestLayers:
         sentences = json.loads((folder / "sentences.json").read_text())["sentences"]
         outputs = np.load(folder / "outputs.npz")
         bilm = read(folder / "model")
-        encoder, n_kept = bilm.character_encoder, bilm.options.dictionaries.max_characters - 2
+        encoder = bilm.character_encoder
+        n_kept = bilm.options.dictionaries.max_characters - 2
         together = layers_of(bilm, sentences)
         for row, sentence in enumerate(sentences):
             bounded = [word[:n_kept] for word in ["<bos>", *sentence, "<eos>"]]
             assert encoder.words.rows(bounded) == outputs[f"ids.{row:02}.words"].tolist()
             assert np.array_equal(encoder.character_ids(bounded), outputs[f"ids.{row:02}.chars"])
             expected = outputs[f"alone.{row:02}.layers"]
-            np.testing.assert_allclose(layers_of(bilm, [sentence])[0], expected, rtol=0, atol=2e-5)
+            (alone,) = layers_of(bilm, [sentence])
+            np.testing.assert_allclose(alone, expected, rtol=0, atol=2e-5)
             np.testing.assert_allclose(together[row], expected, rtol=0, atol=2e-5)
 
     @pytest.mark.parametrize("name", ["weights.hdf5", "weights.safetensors"])
     def test_a_model_is_read_as_it_was_written(self, bilm, tmp_path, name):
         bilm.save(tmp_path / "options.json", tmp_path / name)
-        again = Bilm.from_files(tmp_path / "options.json", tmp_path / name).requires_grad_(False)
-        assert_same(again(SENTENCES), bilm(SENTENCES))
+        read_back = Bilm.from_files(tmp_path / "options.json", tmp_path / name)
+        assert_same(read_back.requires_grad_(False)(SENTENCES), bilm(SENTENCES))
 
     def test_its_state_has_the_dictionaries(self, bilm):
         fresh = Bilm(bilm.options).requires_grad_(False)
@@ -105,21 +106,25 @@ class TestLayers:
     def test_each_parameter_has_a_gradient(self, bilm):
         trained = Bilm(bilm.options)
         trained.load_state_dict(bilm.state_dict())
-        sum(layer.square().sum() for layer in trained(SENTENCES).layers).backward()
-        assert all(weight.grad is not None and weight.grad.any() for weight in trained.parameters())
+        loss = sum(layer.square().sum() for layer in trained(SENTENCES).layers)
+        loss.backward()
+        for name, weight in trained.named_parameters():
+            assert weight.grad is not None, name
+            assert weight.grad.any(), name
 
     @given(st.text(min_size=1, max_size=12), st.integers(3, 9))
     def test_a_row_is_the_code_points_of_a_word(self, word, width):
         row = word_to_code_points(word, width)
         n_kept = min(len(word), width - 2)
-        expected = [300, *(302 + ord(character) for character in word[:n_kept]), 301]
+        code_points = [302 + ord(character) for character in word[:n_kept]]
+        expected = [300, *code_points, 301]
         assert row.tolist() == expected + [0] * (width - len(expected))
 
 
 class TestFiles:
     def test_the_options_match_the_files(self, folder):
-        found = read_any_options(folder / "config.json")
-        assert found == BilmOptions(
+        options = read_any_options(folder / "config.json")
+        assert options == BilmOptions(
             cell_dim=5,
             projection_dim=6,
             cell_clip=0.6,
@@ -130,7 +135,7 @@ class TestFiles:
                 n_characters=len(CHARACTERS), n_words=len(WORDS), word_dim=3, max_characters=10
             ),
         )
-        assert BilmOptions.from_dict(found.to_dict()) == found
+        assert BilmOptions.from_dict(options.to_dict()) == options
 
     def test_the_network_of_the_published_models_is_known(self, tmp_path):
         """
@@ -141,9 +146,8 @@ class TestFiles:
         path = "/users4/conll18st/elmo/configs/cnn_50_100_512_4096_sample.json"
         (folder / "config.json").write_text(json.dumps({"config_path": path}))
         sizes = DictionaryOptions(n_characters=len(CHARACTERS), n_words=len(WORDS), word_dim=100)
-        assert read_any_options(folder / "config.json") == BilmOptions(
-            character_dim=50, dictionaries=sizes
-        )
+        options = BilmOptions(character_dim=50, dictionaries=sizes)
+        assert read_any_options(folder / "config.json") == options
 
     @pytest.mark.parametrize(
         ("text", "keys"),
@@ -172,17 +176,16 @@ class TestFiles:
             def __reduce__(self):
                 return Path.touch, (tmp_path / "was-run",)
 
-        for write in (
-            lambda path: path.write_bytes(pickle.dumps(Code())),
-            lambda path: torch.save({"a": Code()}, path),
-        ):
-            write(folder / "encoder.pkl")
-            with pytest.raises(ValueError, match=r"encoder\.pkl"):
-                read(folder)
+        (folder / "encoder.pkl").write_bytes(pickle.dumps(Code()))
+        with pytest.raises(ValueError, match=r"encoder\.pkl"):
+            read(folder)
+        torch.save({"a": Code()}, folder / "encoder.pkl")
+        with pytest.raises(ValueError, match=r"encoder\.pkl"):
+            read(folder)
         assert not (tmp_path / "was-run").exists()
 
     @pytest.mark.parametrize(
-        ("name", "content", "found"),
+        ("name", "content", "named"),
         [
             ("encoder.pkl", b"not a pickle", r"encoder\.pkl"),
             ("encoder.pkl", None, r"encoder\.pkl"),
@@ -193,33 +196,29 @@ class TestFiles:
             ("word.dic", b"a\t0\n<oov>\t1\n", r"word\.dic"),
         ],
     )
-    def test_an_error_names_the_wrong_file(self, folder, name, content, found):
+    def test_an_error_names_the_wrong_file(self, folder, name, content, named):
         (folder / name).unlink()
         if content is not None:
             (folder / name).write_bytes(content)
-        with pytest.raises((ValueError, FileNotFoundError), match=found):
+        with pytest.raises((ValueError, FileNotFoundError), match=named):
             read(folder)
 
     @pytest.mark.parametrize("word", ["<bos>", "<eos>"])
     def test_boundaries_are_refused(self, bilm, word):
         with pytest.raises(ValueError, match=word):
             Elmo(bilm).embed([["a"], ["a", word]])
+        indexer = ElmoTokenIndexer(unicode_characters=9)
         with pytest.raises(ValueError, match=word):
-            ElmoTokenIndexer(unicode_characters=9).tokens_to_indices(
-                [Token("a"), Token(word)], Vocabulary()
-            )
+            indexer.tokens_to_indices([Token("a"), Token(word)], Vocabulary())
 
     def test_bytes_are_refused(self):
-        sizes = DictionaryOptions(n_words=9, word_dim=3)
-        wide = Bilm(
-            BilmOptions(
-                cell_dim=4,
-                projection_dim=3,
-                character_dim=0,
-                filters=(),
-                n_highway=0,
-                dictionaries=sizes,
-            )
+        options = BilmOptions(
+            cell_dim=4,
+            projection_dim=3,
+            character_dim=0,
+            filters=(),
+            n_highway=0,
+            dictionaries=DictionaryOptions(n_words=9, word_dim=3),
         )
         with pytest.raises(ValueError, match="unicode_characters"):
-            wide(BYTES.batch([["a"]]))
+            Bilm(options)(BYTES.batch([["a"]]))

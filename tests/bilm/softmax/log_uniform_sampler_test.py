@@ -37,9 +37,11 @@ class TestDrawNegatives:
     def test_the_words_are_different_and_in_the_vocabulary(self, n_words, data):
         n_samples = data.draw(st.integers(1, n_words - 1))
         words = draw_negatives(n_words, n_samples, CPU).words
-        assert words.shape == (n_samples,) and words.dtype == torch.int64
+        assert words.shape == (n_samples,)
+        assert words.dtype == torch.int64
         assert len(set(words.tolist())) == n_samples
-        assert words.min() >= 0 and words.max() < n_words
+        assert words.min() >= 0
+        assert words.max() < n_words
 
     def test_the_first_word_is_log_uniform(self):
         """To within 5 standard deviations of the binomial distribution."""
@@ -47,9 +49,8 @@ class TestDrawNegatives:
         words = [draw_negatives(12, 3, CPU).words[0].item() for _ in range(4000)]
         expected = log_uniform(12)
         frequencies = np.bincount(words, minlength=12) / 4000
-        assert (
-            np.abs(frequencies - expected) < 5 * np.sqrt(expected * (1 - expected) / 4000)
-        ).all()
+        deviations = np.sqrt(expected * (1 - expected) / 4000)
+        assert (np.abs(frequencies - expected) < 5 * deviations).all()
 
     def test_sets_are_drawn_as_in_tensorflow(self):
         """
@@ -57,11 +58,15 @@ class TestDrawNegatives:
         """
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
-        ours, theirs = np.zeros(12), np.zeros(12)
+        frequencies = np.zeros(12)
+        expected = np.zeros(12)
         for _ in range(2000):
-            ours[draw_negatives(12, 5, CPU).words.numpy()] += 1 / 2000
-            theirs[draw_with_rejection(12, 5, rng)[0]] += 1 / 2000
-        assert (np.abs(ours - theirs) < 5 * np.sqrt(2 * theirs * (1 - theirs) / 2000)).all()
+            negatives = draw_negatives(12, 5, CPU).words
+            frequencies[negatives.numpy()] += 1 / 2000
+            drawn, _ = draw_with_rejection(12, 5, rng)
+            expected[drawn] += 1 / 2000
+        deviations = np.sqrt(2 * expected * (1 - expected) / 2000)
+        assert (np.abs(frequencies - expected) < 5 * deviations).all()
 
     def test_no_value_is_read_back_from_the_device(self):
         negatives = draw_negatives(1000, 50, torch.device("meta"))
@@ -81,24 +86,28 @@ class TestExpectedCounts:
             negatives = draw_negatives(30, n_samples, CPU)
             counts = negatives.log_expected_counts(negatives.words).exp()
             estimates.append((function[negatives.words] / counts).sum())
-        mean, error = torch.stack(estimates).mean(), torch.stack(estimates).std() / math.sqrt(4000)
+        mean = torch.stack(estimates).mean()
+        error = torch.stack(estimates).std() / math.sqrt(4000)
         assert abs(mean - function.sum()) < 5 * error
 
     def test_the_horizon_is_the_number_of_tries(self):
         torch.manual_seed(0)
         rng = np.random.default_rng(0)
-        ours = np.array(
-            [draw_negatives(12, 5, CPU).horizon.item() * math.log(13) for _ in range(2000)]
-        )
-        theirs = np.array([draw_with_rejection(12, 6, rng)[1] for _ in range(2000)])
-        error = math.sqrt((ours.var() + theirs.var()) / 2000)
-        assert abs(ours.mean() - theirs.mean()) < 5 * error
+        horizons = []
+        tries = []
+        for _ in range(2000):
+            negatives = draw_negatives(12, 5, CPU)
+            horizons.append(negatives.horizon.item() * math.log(13))
+            _, n_tries = draw_with_rejection(12, 6, rng)
+            tries.append(n_tries)
+        error = math.sqrt((np.var(horizons) + np.var(tries)) / 2000)
+        assert abs(np.mean(horizons) - np.mean(tries)) < 5 * error
 
     def test_the_counts_match_tensorflow_for_a_large_vocabulary(self):
         torch.manual_seed(0)
         negatives = draw_negatives(180_000, 8192, CPU)
         n_tries = negatives.horizon.item() * math.log(180_001)
         expected = -np.expm1(n_tries * np.log1p(-log_uniform(180_000)))
-        ours = negatives.log_expected_counts(torch.arange(180_000)).exp()
-        torch.testing.assert_close(ours.double(), torch.from_numpy(expected), rtol=1e-3, atol=0.0)
+        counts = negatives.log_expected_counts(torch.arange(180_000)).exp().double()
+        torch.testing.assert_close(counts, torch.from_numpy(expected), rtol=1e-3, atol=0.0)
         assert abs(expected.sum() - 8192) < 5 * math.sqrt(8192)

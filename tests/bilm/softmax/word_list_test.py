@@ -9,10 +9,9 @@ SPECIAL = ["<S>", "</S>", "<UNK>"]
 
 def lines() -> st.SearchStrategy[str]:
     """Strings that can be a line of UTF-8, including the line separators of Unicode."""
-    return st.text(
-        st.characters(codec="utf-8", exclude_characters="\n\r") | st.sampled_from("aé\x85\u2028 "),
-        min_size=1,
-    )
+    characters = st.characters(codec="utf-8", exclude_characters="\n\r")
+    separators = st.sampled_from("aé\x85\u2028 ")
+    return st.text(characters | separators, min_size=1)
 
 
 class TestWordList:
@@ -21,18 +20,15 @@ class TestWordList:
         assert len(words) == 5
         assert words.words == ("<S>", "</S>", "<UNK>", "the", "The")
         assert words.indices(["The", "cat", "</S>", "the", "<UNK>"]) == [4, 2, 1, 3, 2]
-        assert WordList(["</S>", "the", "<UNK>", "<S>"]).indices(["<S>", "</S>", "cat"]) == [
-            3,
-            0,
-            2,
-        ]
+        in_another_order = WordList(["</S>", "the", "<UNK>", "<S>"])
+        assert in_another_order.indices(["<S>", "</S>", "cat"]) == [3, 0, 2]
 
     @given(st.lists(lines().map(lambda line: "".join(line.split())), unique=True))
     def test_a_file_holds_the_list(self, tmp_path_factory, words):
         path = tmp_path_factory.mktemp("words") / "vocab.txt"
-        before = WordList(dict.fromkeys([*SPECIAL, *words]))
-        before.save(path)
-        assert WordList.from_file(path).words == before.words
+        word_list = WordList(dict.fromkeys([*SPECIAL, *words]))
+        word_list.save(path)
+        assert WordList.from_file(path).words == word_list.words
 
     @pytest.mark.parametrize(
         "content",
@@ -47,7 +43,7 @@ class TestWordList:
         assert WordList.from_file(tmp_path / "vocab.txt").words == (*SPECIAL, "a")
 
     @pytest.mark.parametrize(
-        ("content", "found"),
+        ("content", "named"),
         [
             (b"the\nof\n", "<S>"),
             (b"<S>\n</S>\n<UNK>\na\nb\na\n", "line 6"),
@@ -55,11 +51,11 @@ class TestWordList:
             (b"<S>\n</S>\n<UNK>\na\ncaf\xe9\n", "line 5"),
         ],
     )
-    def test_an_error_names_the_wrong_file(self, tmp_path, content, found):
+    def test_an_error_names_the_wrong_file(self, tmp_path, content, named):
         (tmp_path / "vocab.txt").write_bytes(content)
         with pytest.raises(ValueError, match=r"vocab\.txt") as error:
             WordList.from_file(tmp_path / "vocab.txt")
-        assert found in str(error.value)
+        assert named in str(error.value)
 
     def test_words_are_sorted_by_frequency_then_alphabetically(self):
         counts = {"b": 2, "a": 2, "<UNK>": 9, "c": 5, "</S>": 1, "d": 1}
