@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import time
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import mean, stdev
@@ -76,7 +75,7 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     from allennlp.commands.evaluate import evaluate_from_archive
     from allennlp.models import load_archive
     from allennlp.predictors import Predictor
-    from other_text import tags
+    from other_text import tag_accuracies
 
     from elmo_tasks.paper.train import surroundings
     from elmo_tasks.predictors.interpretation import texts_of
@@ -98,7 +97,8 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     if archive.parent == MODELS and data.endswith(".conllu"):
         # A pair of tags that is not in the training data has no label.
-        metrics["accuracy"] = tags(partial(Path(data).read_text, "utf-8"), archive)[2] / 100
+        content = Path(data).read_text("utf-8")
+        metrics["accuracy"] = tag_accuracies(content, archive)["both"] / 100
     elif archive.parent == MODELS:
         metrics = evaluate_from_archive(str(archive), data)
     # Kilobytes on Linux.
