@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
@@ -189,7 +188,7 @@ def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
     is_cuda = arguments.device == "cuda"
     row = f"training, {size}"
     for precision in ("float32", "bf16"):
-        settings = SimpleNamespace(
+        settings = argparse.Namespace(
             size=size,
             tokens=n_tokens,
             precision=precision,

@@ -199,7 +199,7 @@ def questions(source: Path) -> str:
     COVID-QA with the paragraph of the answer as the passage; paragraphs over 4,000 characters are
     left out.
     """
-    paragraphs = []
+    paragraphs: list[dict[str, Any]] = []
     for article in json.loads(source.read_text("utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:
