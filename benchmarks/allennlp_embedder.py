@@ -27,17 +27,17 @@ from elmo_tasks.vectors.pretrained import pretrained_files
 
 
 def with_embedder_of_allennlp(config: dict[str, Any], bilm: str) -> dict[str, Any]:
-    options, weights = map(str, pretrained_files(bilm))
+    options_file, weight_file = pretrained_files(bilm)
     config = copy.deepcopy(config)
     model = config["model"]
     del model["bilm"]
-    embedder = {
+    model["text_field_embedder"]["token_embedders"]["elmo"] = {
         "type": "elmo_token_embedder",
-        "options_file": options,
-        "weight_file": weights,
+        "options_file": str(options_file),
+        "weight_file": str(weight_file),
         "do_layer_norm": False,
+        "dropout": 0.0,
     }
-    model["text_field_embedder"]["token_embedders"]["elmo"] = {**embedder, "dropout": 0.0}
     for reader in ("dataset_reader", "validation_dataset_reader"):
         if reader in config:
             config[reader]["token_indexers"]["elmo"] = {"type": "elmo_characters"}
@@ -49,26 +49,32 @@ def with_embedder_of_allennlp(config: dict[str, Any], bilm: str) -> dict[str, An
 
 
 def train(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The metrics of a training, which is run or continued if it is not finished."""
     if not (folder / "metrics.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        given, log = (folder.with_suffix(suffix) for suffix in (".json", ".log"))
-        given.write_text(json.dumps(config))
-        command = [sys.executable, "-m", "allennlp", "train", str(given), "-s", str(folder)]
-        command += ["--recover"] * (folder / "config.json").exists()
-        environment = {
-            name: value for name, value in os.environ.items() if name != "ELMO_TASKS_CACHE"
-        }
-        with open(log, "w") as file:
-            subprocess.run(command, check=True, env=environment, stdout=file, stderr=file)
-    return json.loads((folder / "metrics.json").read_text())
+        config_file = folder.with_suffix(".json")
+        config_file.write_text(json.dumps(config))
+        command = [sys.executable, "-m", "allennlp", "train", str(config_file), "-s", str(folder)]
+        if (folder / "config.json").exists():
+            command.append("--recover")
+        environment = dict(os.environ)
+        environment.pop("ELMO_TASKS_CACHE", None)
+        with open(folder.with_suffix(".log"), "w") as log:
+            subprocess.run(command, check=True, env=environment, stdout=log, stderr=log)
+    metrics: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
+    return metrics
 
 
 def seconds_of_epochs(folder: Path) -> list[float]:
-    start, ends = datetime(1900, 1, 1), []
+    zero = datetime(1900, 1, 1)
+    seconds = []
+    previous_end = 0.0
     for path in sorted(folder.glob("metrics_epoch_*.json"), key=lambda path: path.stat().st_mtime):
         duration = json.loads(path.read_text())["training_duration"]
-        ends.append((datetime.strptime(duration, "%H:%M:%S.%f") - start).total_seconds())
-    return [end - before for before, end in zip([0.0, *ends], ends, strict=False)]
+        end = (datetime.strptime(duration, "%H:%M:%S.%f") - zero).total_seconds()
+        seconds.append(end - previous_end)
+        previous_end = end
+    return seconds
 
 
 def main() -> None:
@@ -84,22 +90,20 @@ def main() -> None:
     changes = {"": {"overrides": arguments.overrides, "arguments": {"elmo": {"layer_norm": None}}}}
     plan = Plan("open", results=arguments.results, changes=changes, seeds=arguments.seeds)
     metric = TASKS[arguments.task].metric
-    for run in plan.runs(
-        ["table 3"] if arguments.task != "ner" else ["figure 2"], [arguments.task]
-    ):
-        if run.variant == "input":
-            theirs = with_embedder_of_allennlp(run.config, plan.variables["ELMO_TASKS_BILM"])
-            for name, config in (("ours", run.config), ("AllenNLP's", theirs)):
-                folder = run.folder / name[:4]
-                metrics = train(config, folder)
-                dev, test = (
-                    100 * metrics.get(f"{key}_{metric}", 0) for key in ("best_validation", "test")
-                )
-                seconds = median(seconds_of_epochs(folder))
-                print(
-                    f"{run.name} {name:10} dev {dev:.2f} test {test:.2f} {seconds:.0f} s/epoch",
-                    flush=True,
-                )
+    # The exhibit that has the variant with ELMo at the input.
+    exhibit = "figure 2" if arguments.task == "ner" else "table 3"
+    for run in plan.runs([exhibit], [arguments.task]):
+        if run.variant != "input":
+            continue
+        theirs = with_embedder_of_allennlp(run.config, plan.variables["ELMO_TASKS_BILM"])
+        for name, config in (("ours", run.config), ("AllenNLP's", theirs)):
+            folder = run.folder / name[:4]
+            metrics = train(config, folder)
+            dev = 100 * metrics.get(f"best_validation_{metric}", 0)
+            test = 100 * metrics.get(f"test_{metric}", 0)
+            seconds = median(seconds_of_epochs(folder))
+            scores = f"dev {dev:.2f} test {test:.2f}"
+            print(f"{run.name} {name:10} {scores} {seconds:.0f} s/epoch", flush=True)
 
 
 if __name__ == "__main__":

@@ -49,37 +49,51 @@ def sentences(text: Path | None = None) -> list[list[str]]:
     sentences.
     """
     if text is not None:
-        lines = (line.split() for line in text.read_text(encoding="utf-8").splitlines())
-        return [words for words in lines if 15 <= len(words) <= 35]
+        all_lines = [line.split() for line in text.read_text(encoding="utf-8").splitlines()]
+        return [words for words in all_lines if 15 <= len(words) <= 35]
     blocks = (FIXTURES / "ner" / "train.txt").read_text(encoding="utf-8").split("\n\n")[1:]
-    found = [[line.split()[0] for line in block.splitlines() if line.strip()] for block in blocks]
-    return [first + second for first, second in zip(found[::2], found[1::2], strict=False)]
+    ner_sentences = []
+    for block in blocks:
+        ner_sentences.append([line.split()[0] for line in block.splitlines() if line.strip()])
+    pairs = zip(ner_sentences[::2], ner_sentences[1::2], strict=False)
+    return [left + right for left, right in pairs]
+
+
+def parts_of(all_sentences: list[list[str]], batch_size: int) -> list[list[list[str]]]:
+    """Batches of at least eight sentences together."""
+    used = all_sentences[: max(batch_size, 8)]
+    return [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
 
 
 def make_bilms(size: str, device: str, precisions: Sequence[str]) -> dict[str, Layers]:
     """AllenNLP's biLM, torch's, and ours in each precision, as functions that return layers."""
     torch.manual_seed(0)
     ours = Bilm(SIZES[size])
+    bilms: dict[str, Layers] = {}
     with TemporaryDirectory() as folder:
-        files = f"{folder}/options.json", f"{folder}/weights.hdf5"
-        ours.save(*files)
-        made: dict[str, Layers] = {}
+        options_file = f"{folder}/options.json"
+        weight_file = f"{folder}/weights.hdf5"
+        ours.save(options_file, weight_file)
         if find_spec("allennlp"):
-            made["AllenNLP"] = allennlp_bilm(files, device)
-        made["torch"] = torch_bilm(ours, device)
-        for precision in precisions:
-            product = "float32" if precision == "tf32" else precision
-            bilm = Bilm.from_files(*files, precision=product).requires_grad_(False).to(device)
+            bilms["AllenNLP"] = allennlp_bilm(options_file, weight_file, device)
+        bilms["torch"] = torch_bilm(ours, device)
+        for name in precisions:
+            # Of torch's products of float32; TF32 is its setting "high".
+            products = "highest"
+            precision = name
+            if name == "tf32":
+                products = "high"
+                precision = "float32"
+            bilm = Bilm.from_files(options_file, weight_file, precision=precision)
+            bilm.requires_grad_(False).to(device)
             try:
                 bilm(BYTES.batch([["word"]]).to(device))
             except (ValueError, RuntimeError) as error:
                 # bfloat16 needs special processor instructions.
-                print(f"{size} without {precision}: {error}")
+                print(f"{size} without {name}: {error}")
                 continue
-            made[precision] = partial(
-                our_layers, bilm, "high" if precision == "tf32" else "highest"
-            )
-    return made
+            bilms[name] = partial(our_layers, bilm, products)
+    return bilms
 
 
 def our_layers(bilm: Bilm, products: str, character_ids: torch.Tensor) -> list[torch.Tensor]:
@@ -110,19 +124,21 @@ def torch_bilm(ours: Bilm, device: str) -> Layers:
     return run
 
 
-def allennlp_bilm(files: tuple[str, str], device: str) -> Layers:
+def allennlp_bilm(options_file: str, weight_file: str, device: str) -> Layers:
     from allennlp.modules.elmo import _ElmoBiLm
     from allennlp.nn.util import remove_sentence_boundaries
 
-    theirs = _ElmoBiLm(*files).eval().to(device)
+    theirs = _ElmoBiLm(options_file, weight_file).eval().to(device)
 
     def run(character_ids: torch.Tensor) -> list[torch.Tensor]:
         # AllenNLP's biLM is stateful: without a reset, its layers would depend on earlier batches.
         theirs._elmo_lstm.reset_states()
         output = theirs(character_ids)
-        return [
-            remove_sentence_boundaries(layer, output["mask"])[0] for layer in output["activations"]
-        ]
+        layers = []
+        for layer_with_boundaries in output["activations"]:
+            layer, _ = remove_sentence_boundaries(layer_with_boundaries, output["mask"])
+            layers.append(layer)
+        return layers
 
     return run
 
@@ -143,33 +159,60 @@ def compare(
     """
     Prints a row for each biLM, with ratios to the first; the result is their tokens per second.
     """
-    first = next(iter(bilms))
+    reference = next(iter(bilms))
     batches = [BYTES.batch(part).to(device) for part in parts]
     n_tokens = sum(len(sentence) for part in parts for sentence in part)
+    times = seconds_by_turn(bilms, batches, repeats)
+    expected = bilms[reference](batches[0])
+    exact = bilms["float32"](batches[0])
+    is_word = (batches[0] > 0).any(-1)
+    speeds = {}
+    for name, bilm in bilms.items():
+        speeds[name] = n_tokens / statistics.median(times[name])
+        row = f"{len(parts[0]):5}  {name:9} {speeds[name]:10,.0f}"
+        if name != reference:
+            ratios = []
+            for reference_time, time_of_turn in zip(times[reference], times[name], strict=True):
+                ratios.append(reference_time / time_of_turn)
+            layers = bilm(batches[0])
+            difference = largest_difference(layers, expected)
+            cosine = smallest_cosine(layers, exact, is_word)
+            row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+            row += f"         {difference:.1e}   {cosine:.5f}"
+        print(row, flush=True)
+    return speeds
+
+
+def seconds_by_turn(
+    bilms: dict[str, Layers], batches: list[torch.Tensor], repeats: int
+) -> dict[str, list[float]]:
+    """The seconds of each biLM for all batches, in each turn but the first, which warms up."""
     times: dict[str, list[float]] = {name: [] for name in bilms}
     for turn in range(repeats + 1):
         for name, bilm in bilms.items():
-            elapsed = seconds(lambda bilm=bilm: [bilm(batch) for batch in batches])
-            times[name] += [elapsed] * (turn > 0)  # The first turn warms up.
-    speeds = {name: n_tokens / statistics.median(times[name]) for name in bilms}
-    expected, exact = bilms[first](batches[0]), bilms["float32"](batches[0])
-    is_word = (batches[0] > 0).any(-1)
-    for name, bilm in bilms.items():
-        row = f"{len(parts[0]):5}  {name:9} {speeds[name]:10,.0f}"
-        if name != first:
-            ratios = [theirs / ours for theirs, ours in zip(times[first], times[name], strict=True)]
-            layers = bilm(batches[0])
-            difference = max(
-                (a - b).abs().max().item() for a, b in zip(layers, expected, strict=True)
-            )
-            cosines = [
-                torch.cosine_similarity(a, b, -1)[is_word].min().item()
-                for a, b in zip(layers, exact, strict=True)
-            ]
-            row += f"   {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-            row += f"         {difference:.1e}   {min(cosines):.5f}"
-        print(row, flush=True)
-    return speeds
+            elapsed = seconds(partial(run_batches, bilm, batches))
+            if turn > 0:
+                times[name].append(elapsed)
+    return times
+
+
+def run_batches(bilm: Layers, batches: list[torch.Tensor]) -> list[list[torch.Tensor]]:
+    return [bilm(batch) for batch in batches]
+
+
+def largest_difference(layers: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+    pairs = zip(layers, expected, strict=True)
+    return max((layer - other).abs().max().item() for layer, other in pairs)
+
+
+def smallest_cosine(
+    layers: list[torch.Tensor], exact: list[torch.Tensor], is_word: torch.Tensor
+) -> float:
+    cosines = []
+    for layer, exact_layer in zip(layers, exact, strict=True):
+        word_cosines = torch.cosine_similarity(layer, exact_layer, -1)[is_word]
+        cosines.append(word_cosines.min().item())
+    return min(cosines)
 
 
 def draw(speeds: dict[str, dict[int, dict[str, float]]], file: Path) -> None:
@@ -180,16 +223,15 @@ def draw(speeds: dict[str, dict[int, dict[str, float]]], file: Path) -> None:
 
     figure = Figure(figsize=(4 * len(speeds), 3), layout="constrained")
     panels = figure.subplots(1, len(speeds), squeeze=False)[0]
-    for panel, (size, of_batches) in zip(panels, speeds.items(), strict=True):
+    for panel, (size, speeds_by_batch_size) in zip(panels, speeds.items(), strict=True):
         # A row for each batch size, a column for each biLM.
-        table = pandas.DataFrame(of_batches).T
+        table = pandas.DataFrame(speeds_by_batch_size).T
         table.plot.bar(
             ax=panel, title=size, xlabel="sentences", ylabel="tokens per second", rot=0, width=0.8
         )
         for bars, name in zip(panel.containers, table, strict=True):
-            panel.bar_label(
-                bars, [f"{ratio:.1f}" for ratio in table[name] / table.iloc[:, 0]], fontsize=7
-            )
+            ratios = table[name] / table.iloc[:, 0]
+            panel.bar_label(bars, [f"{ratio:.1f}" for ratio in ratios], fontsize=7)
         panel.legend(fontsize=7)
     figure.savefig(file)
 
@@ -216,11 +258,10 @@ def main() -> None:
         bilms = make_bilms(size, arguments.device, PRECISIONS[arguments.device])
         print(f"\n{size}: {SIZES[size].cell_dim} cells, projected to {SIZES[size].projection_dim}")
         print("batch  what        tokens/s   ratio (min to max)      difference, cosine to float32")
+        speeds[size] = {}
         for batch_size in arguments.batch_sizes:
-            used = all_sentences[: max(batch_size, 8)]
-            parts = [used[start : start + batch_size] for start in range(0, len(used), batch_size)]
-            of_size = speeds.setdefault(size, {})
-            of_size[batch_size] = compare(arguments.device, bilms, parts, arguments.repeats)
+            parts = parts_of(all_sentences, batch_size)
+            speeds[size][batch_size] = compare(arguments.device, bilms, parts, arguments.repeats)
     if arguments.figure is not None:
         draw(speeds, arguments.figure)
 

@@ -41,33 +41,36 @@ def embedded(embed: Embed, sentences: list[str], batch_size: int) -> dict[str, t
     vectors = {}
     for start in range(0, len(sentences), batch_size):
         batch = sentences[start : start + batch_size]
+        words = [sentence.split() for sentence in batch]
         # Shape: (batch_size, timesteps, dim)
-        output = embed(BYTES.batch([sentence.split() for sentence in batch]))
-        vectors |= {
-            sentence: row[: len(sentence.split())]
-            for sentence, row in zip(batch, output, strict=True)
-        }
+        output = embed(BYTES.batch(words))
+        for row, sentence in enumerate(batch):
+            vectors[sentence] = output[row, : len(words[row])]
     return vectors
 
 
+def differences(embed: Embed) -> dict[str, float]:
+    """The largest difference of a vector between one batch and batches of three."""
+    in_one_batch = embedded(embed, SENTENCES, batch_size=len(SENTENCES))
+    in_batches = embedded(embed, SENTENCES[::-1], batch_size=3)
+    by_sentence = {}
+    for sentence in SENTENCES:
+        difference = in_one_batch[sentence] - in_batches[sentence]
+        by_sentence[sentence] = difference.abs().max().item()
+    return by_sentence
+
+
 def main() -> None:
-    files = str(BILM / "options.json"), str(BILM / "weights.hdf5")
-    theirs = Elmo(*files, num_output_representations=1, dropout=0.0).eval()
-    ours = ElmoTokenEmbedder(
-        ContextualBilm(BilmOptions.from_file(files[0]).to_dict(), files[1])
-    ).eval()
-    embedders: dict[str, Embed] = {
-        "AllenNLP's Elmo": lambda ids: theirs(ids)["elmo_representations"][0],
-        "elmo_tasks": ours,
-    }
-    differences = {}
-    for name, embed in embedders.items():
-        first = embedded(embed, SENTENCES, batch_size=len(SENTENCES))
-        second = embedded(embed, SENTENCES[::-1], batch_size=3)
-        differences[name] = [(first[s] - second[s]).abs().max().item() for s in SENTENCES]
-    print("  ".join(f"{name:>15}" for name in differences), " sentence")
-    for row, sentence in zip(zip(*differences.values(), strict=True), SENTENCES, strict=True):
-        print("  ".join(f"{difference:15.1e}" for difference in row), f" {sentence}")
+    options_file = str(BILM / "options.json")
+    weight_file = str(BILM / "weights.hdf5")
+    theirs = Elmo(options_file, weight_file, num_output_representations=1, dropout=0.0).eval()
+    bilm = ContextualBilm(BilmOptions.from_file(options_file).to_dict(), weight_file)
+    ours = ElmoTokenEmbedder(bilm).eval()
+    their_differences = differences(lambda ids: theirs(ids)["elmo_representations"][0])
+    our_differences = differences(ours)
+    print("AllenNLP's Elmo       elmo_tasks  sentence")
+    for sentence in SENTENCES:
+        print(f"{their_differences[sentence]:15.1e}  {our_differences[sentence]:15.1e}  {sentence}")
 
 
 if __name__ == "__main__":

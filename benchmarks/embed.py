@@ -35,44 +35,53 @@ OUTPUTS = {
 
 def first_lines(text: Path, n_tokens: int) -> list[str]:
     """Lines of a text with about `n_tokens` words."""
-    found = []
+    lines = []
     for _, line in numbered_lines(text):
         if n_tokens <= 0:
             break
-        found.append(line)
+        lines.append(line)
         n_tokens -= len(line.split())
-    return found
+    return lines
 
 
 def show_job(arguments: argparse.Namespace, name: str) -> None:
     """One job, in this process."""
+    lines = first_lines(arguments.text, arguments.tokens)
+    n_tokens = sum(len(line.split()) for line in lines)
     with TemporaryDirectory() as folder:
-        text, work = Path(folder, "text.txt"), Path(folder, "work")
-        lines = first_lines(arguments.text, arguments.tokens)
+        text = Path(folder, "text.txt")
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        work = Path(folder, "work")
         work.mkdir()
-        n_tokens, sizes = sum(len(line.split()) for line in lines), [0]
+        sizes = [0]
         threading.Thread(target=watch, args=(work, sizes), daemon=True).start()
         options = EmbedOptions(
             arguments.bilm, device=arguments.device, precision=arguments.precision, **OUTPUTS[name]
         )
-        before, cpu_before = time.perf_counter(), time.process_time()
+        start = time.perf_counter()
+        cpu_start = time.process_time()
         if name == "none":
             elmo = Elmo.from_pretrained(
                 arguments.bilm, device=arguments.device, precision=arguments.precision
             )
-            for _ in elmo.embed_iter((line.split() for line in lines), progress=False):
+            sentences = (line.split() for line in lines)
+            for _ in elmo.embed_iter(sentences, progress=False):
                 pass
         else:
             embed_file(text, f"{work}/{name}", options, workers=arguments.workers)
-        seconds, n_bytes = time.perf_counter() - before, size(work)
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu_seconds = sum(each.ru_utime + each.ru_stime for each in usage) - cpu_before
+        seconds = time.perf_counter() - start
+        n_bytes = size(work)
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_end = own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
+    cpu_seconds = cpu_end - cpu_start
     # With workers, the largest of them or this one.
-    peak = max(each.ru_maxrss for each in usage) / 1024
+    peak = max(own.ru_maxrss, workers.ru_maxrss) / 1024
+    speed = f"{n_tokens / seconds:7,.0f} tokens/s {n_tokens / cpu_seconds:7,.0f} per CPU s"
     print(
-        f"{name:12} {n_tokens:10,} tokens {n_tokens / seconds:7,.0f} tokens/s {n_tokens / cpu_seconds:7,.0f} per CPU s "
-        f"{n_bytes / n_tokens:8,.0f} bytes/token, {max(sizes) / max(n_bytes, 1):.2f} times {peak:8,.0f} MiB at most",
+        f"{name:12} {n_tokens:10,} tokens {speed} "
+        f"{n_bytes / n_tokens:8,.0f} bytes/token, {max(sizes) / max(n_bytes, 1):.2f} times "
+        f"{peak:8,.0f} MiB at most",
         flush=True,
     )
 

@@ -1,11 +1,11 @@
 """
-How long one sentence and one text take at each door, against AllenNLP's biLM and against a
+How long one sentence and one text take at each entry point, against AllenNLP's biLM and against a
 different checkout: `python benchmarks/latency.py`, or
 `python benchmarks/latency.py --other ../worktree`.
 
-Each checkout runs in a separate process, and all take turns door by door, so other load slows all
-of them: the ratios are what counts. The small size is `small-open`; the weights of the original
-size are random.
+Each checkout runs in a separate process, and all take turns at each entry point, so other load
+slows all of them: the ratios are what counts. The small size is `small-open`; the weights of the
+original size are random.
 """
 
 import argparse
@@ -14,31 +14,43 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-# 19 and 20 words, with a name that is different in each turn: no door may find layers that it has
-# computed before.
-SENTENCE = "The European Commission approved the plan because Angela {} supported it , she said on Monday in Berlin ."
-TEXT = "The Commission approved the plan because Angela {} supported it. She praised it on Monday in Berlin."
-TASKS = "ner", "srl", "coref", "sst", "pos"
+# 19 and 20 words, with a name that is different in each turn: no entry point may find layers that
+# it has computed before.
+SENTENCE = (
+    "The European Commission approved the plan because Angela {} supported it , "
+    "she said on Monday in Berlin ."
+)
+TEXT = (
+    "The Commission approved the plan because Angela {} supported it. "
+    "She praised it on Monday in Berlin."
+)
+TASKS = ("ner", "srl", "coref", "sst", "pos")
 BILM = {"1 sentence": 1, "8 sentences": 8, "64 sentences": 64}
 # The trained models read the small size.
-DOORS = {
+ENTRY_POINTS = {
     "small": [*BILM, "weights", "1 string", *TASKS, "spaCy ner", "/ner"],
     "original": [*BILM, "weights"],
 }
 
+# A call of an entry point with the name in the text.
+Call = Callable[[str], object]
 
-def sentences(n: int, name: str) -> list[list[str]]:
-    """The sentence, or `n` of different lengths."""
+
+def sentences(number: int, name: str) -> list[list[str]]:
+    """The sentence, or as many of different lengths."""
     words = SENTENCE.format(name).split()
-    return [words] if n == 1 else [words[row % 5 :] + words[: row % 7] for row in range(n)]
+    if number == 1:
+        return [words]
+    return [words[row % 5 :] + words[: row % 7] for row in range(number)]
 
 
-class Doors:
+class EntryPoints:
     """
     What runs in a process: functions that use the checkout on `PYTHONPATH`, each made at its first
     use.
@@ -56,51 +68,74 @@ class Doors:
             torch.manual_seed(0)
             self.elmo = Elmo(Bilm(BilmOptions()).requires_grad_(False))
 
-    def open(self, door: str) -> Callable[[str], object]:
-        """A function of the name in the text."""
-        if door in BILM:
-            return lambda name: self.elmo.embed(sentences(BILM[door], name), progress=False)
-        if door == "weights":
-            # Reads what each word of a sentence needs of the LSTMs, and does nothing else: the
-            # least time.
-            bilm, n_words = self.elmo.bilm, len(SENTENCE.split()) + 2
-            lstms = [*bilm.forward_layers, *bilm.backward_layers]
-            read = [each for lstm in lstms for each in (lstm.kernel.chunk(2)[1], lstm.projection)]
-            return lambda name: [tensor.sum() for _ in range(n_words) for tensor in read]
-        if door == "1 string":
+    def open(self, entry_point: str) -> Call:
+        if entry_point in BILM:
+            number = BILM[entry_point]
+            return lambda name: self.elmo.embed(sentences(number, name), progress=False)
+        if entry_point == "weights":
+            return self._weights()
+        if entry_point == "1 string":
             return lambda name: self.elmo.embed([TEXT.format(name)], progress=False)
-        if door == "AllenNLP":
+        if entry_point == "AllenNLP":
             return self._allennlp()
-        if door == "spaCy ner":
-            import spacy
-
-            nlp = spacy.blank("en")
-            nlp.add_pipe("elmo_ner")
-            return lambda name: nlp(TEXT.format(name))
-        if door == "/ner":
-            os.environ["ELMO_TASKS_SERVE"] = "ner"
-            from fastapi.testclient import TestClient
-
-            from elmo_tasks.web.serve import make_app
-
-            client = TestClient(make_app(), base_url="http://localhost").__enter__()
-            return lambda name: client.post(
-                "/ner", json={"text": TEXT.format(name)}
-            ).raise_for_status()
+        if entry_point == "spaCy ner":
+            return self._spacy()
+        if entry_point == "/ner":
+            return self._service()
         from elmo_tasks import TrainedTask
 
-        task = TrainedTask(door)
+        task = TrainedTask(entry_point)
         return lambda name: task(TEXT.format(name))
 
-    def _allennlp(self) -> Callable[[str], object]:
+    def _weights(self) -> Call:
+        """
+        Reads what each word of a sentence needs of the LSTMs, and does nothing else: the least
+        time.
+        """
+        n_words = len(SENTENCE.split()) + 2
+        tensors = []
+        for lstm in (*self.elmo.bilm.forward_layers, *self.elmo.bilm.backward_layers):
+            _, recurrent_kernel = lstm.kernel.chunk(2)
+            tensors += [recurrent_kernel, lstm.projection]
+
+        def run(name: str) -> None:
+            for _ in range(n_words):
+                for tensor in tensors:
+                    tensor.sum()
+
+        return run
+
+    def _spacy(self) -> Call:
+        import spacy
+
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo_ner")
+        return lambda name: nlp(TEXT.format(name))
+
+    def _service(self) -> Call:
+        os.environ["ELMO_TASKS_SERVE"] = "ner"
+        from fastapi.testclient import TestClient
+
+        from elmo_tasks.web.serve import make_app
+
+        client = TestClient(make_app(), base_url="http://localhost").__enter__()
+
+        def run(name: str) -> None:
+            response = client.post("/ner", json={"text": TEXT.format(name)})
+            response.raise_for_status()
+
+        return run
+
+    def _allennlp(self) -> Call:
         """AllenNLP's biLM with the same weights: the layers of `1 sentence`."""
         import torch
         from allennlp.modules.elmo import _ElmoBiLm, batch_to_ids
 
         with TemporaryDirectory() as folder:
-            files = f"{folder}/options.json", f"{folder}/weights.hdf5"
-            self.elmo.bilm.save(*files)
-            theirs = _ElmoBiLm(*files).eval()
+            options_file = f"{folder}/options.json"
+            weight_file = f"{folder}/weights.hdf5"
+            self.elmo.bilm.save(options_file, weight_file)
+            theirs = _ElmoBiLm(options_file, weight_file).eval()
 
         def run(name: str) -> None:
             # Without a reset, its layers would depend on earlier calls.
@@ -113,29 +148,37 @@ class Doors:
 
 def answer(size: str, n_threads: int) -> None:
     """
-    Reads a name and a door per line from stdin; prints the seconds and the CPU seconds of one call.
+    Reads a name and an entry point per line from stdin; prints the seconds and the CPU seconds of
+    one call.
     """
     import torch
 
     torch.set_num_threads(n_threads)
-    doors, opened = Doors(size), {}
+    entry_points = EntryPoints(size)
+    calls: dict[str, Call] = {}
     # What libraries print must not look like an answer.
-    output, sys.stdout = sys.stdout, sys.stderr
+    output = sys.stdout
+    sys.stdout = sys.stderr
     for line in sys.stdin:
-        name, door = line.strip().split(" ", 1)
-        if door not in opened:
-            opened[door] = doors.open(door)
-            opened[door]("Merkel"), opened[door]("Kohl")
-        start, cpu_start = time.perf_counter(), time.process_time()
-        opened[door](name)
-        print(time.perf_counter() - start, time.process_time() - cpu_start, file=output, flush=True)
+        name, entry_point = line.strip().split(" ", 1)
+        if entry_point not in calls:
+            calls[entry_point] = entry_points.open(entry_point)
+            for other_name in ("Merkel", "Kohl"):
+                calls[entry_point](other_name)
+        call = calls[entry_point]
+        start = time.perf_counter()
+        cpu_start = time.process_time()
+        call(name)
+        seconds = time.perf_counter() - start
+        cpu_seconds = time.process_time() - cpu_start
+        print(seconds, cpu_seconds, file=output, flush=True)
 
 
 class Process:
     """A checkout in a separate process."""
 
     def __init__(self, checkout: Path, size: str, n_threads: int) -> None:
-        path = os.pathsep.join(map(str, (checkout, checkout / "allennlp_today")))
+        path = f"{checkout}{os.pathsep}{checkout / 'allennlp_today'}"
         self._process = subprocess.Popen(
             [sys.executable, __file__, "--answer", size, str(n_threads)],
             env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(n_threads)},
@@ -144,53 +187,77 @@ class Process:
             text=True,
         )
 
-    def seconds(self, door: str, turn: int) -> tuple[float, float]:
-        """The seconds and the CPU seconds of one call."""
+    def measure(self, entry_point: str, turn: int, times: "Times") -> None:
+        """Adds the time of one call."""
         assert self._process.stdin and self._process.stdout
-        print(f"Merk{turn}", door, file=self._process.stdin, flush=True)
-        wall, cpu = map(float, self._process.stdout.readline().split())
-        return wall, cpu
+        print(f"Merk{turn}", entry_point, file=self._process.stdin, flush=True)
+        seconds, cpu_seconds = self._process.stdout.readline().split()
+        times.seconds.append(float(seconds))
+        times.cpu_seconds.append(float(cpu_seconds))
 
     def close(self) -> None:
         self._process.communicate()
 
 
+@dataclass
+class Times:
+    """The times of the same call, by turn."""
+
+    seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
+
+    @property
+    def milliseconds(self) -> float:
+        return 1000 * statistics.median(self.seconds)
+
+    @property
+    def shortest_cpu(self) -> float:
+        return min(self.cpu_seconds)
+
+    def compared_to(self, ours: "Times") -> str:
+        """The milliseconds and how many times ours: the median of the turns, and the CPU time."""
+        pairs = zip(self.seconds, ours.seconds, strict=True)
+        ratio = statistics.median(
+            their_seconds / our_seconds for their_seconds, our_seconds in pairs
+        )
+        cpu_ratio = self.shortest_cpu / ours.shortest_cpu
+        return f"{self.milliseconds:9.1f} {ratio:5.2f} {cpu_ratio:5.2f}"
+
+
 def rows(size: str, n_threads: int, arguments: argparse.Namespace) -> Iterator[str]:
-    """A row of the table for each door."""
-    processes = [
-        Process(checkout, size, n_threads) for checkout in [arguments.here, *arguments.other]
-    ]
-    for door in arguments.doors or DOORS[size]:
-        calls = [(process, door) for process in processes]
-        if door == "1 sentence" and find_spec("allennlp"):
-            calls.append((processes[0], "AllenNLP"))
-        repeats = arguments.repeats if BILM.get(door, 1) == 1 else max(3, arguments.repeats // 3)
-        turns = [
-            [process.seconds(name, turn) for process, name in calls] for turn in range(repeats)
-        ]
-        ours, *others = zip(*turns, strict=True)
-        row = f"{size:8} {n_threads}  {door:12} {milliseconds(ours):9.1f} {1000 * min(cpu for _, cpu in ours):9.1f}"
-        names = ["other"] * len(arguments.other) + ["AllenNLP"]
-        for name, theirs in zip(names, others, strict=False):
-            ratio = statistics.median(
-                their[0] / our[0] for our, their in zip(ours, theirs, strict=True)
-            )
-            cpu = min(seconds[1] for seconds in theirs) / min(seconds[1] for seconds in ours)
-            row += f"   {name} {milliseconds(theirs):9.1f} {ratio:5.2f} {cpu:5.2f}"
+    """A row of the table for each entry point."""
+    here = Process(arguments.here, size, n_threads)
+    others = [Process(checkout, size, n_threads) for checkout in arguments.other]
+    for entry_point in arguments.doors or ENTRY_POINTS[size]:
+        repeats = arguments.repeats
+        if BILM.get(entry_point, 1) > 1:
+            repeats = max(3, repeats // 3)
+        has_allennlp = entry_point == "1 sentence" and find_spec("allennlp") is not None
+        ours = Times()
+        other = Times()
+        allennlp = Times()
+        for turn in range(repeats):
+            here.measure(entry_point, turn, ours)
+            for process in others:
+                process.measure(entry_point, turn, other)
+            if has_allennlp:
+                here.measure("AllenNLP", turn, allennlp)
+        row = f"{size:8} {n_threads}  {entry_point:12} "
+        row += f"{ours.milliseconds:9.1f} {1000 * ours.shortest_cpu:9.1f}"
+        if others:
+            row += f"   other {other.compared_to(ours)}"
+        if has_allennlp:
+            row += f"   AllenNLP {allennlp.compared_to(ours)}"
         yield row
-    for process in processes:
+    for process in (here, *others):
         process.close()
-
-
-def milliseconds(turns: Iterable[tuple[float, float]]) -> float:
-    return 1000 * statistics.median(wall for wall, _ in turns)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sizes", nargs="+", choices=DOORS, default=[*DOORS])
+    parser.add_argument("--sizes", nargs="+", choices=ENTRY_POINTS, default=list(ENTRY_POINTS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument(
         "--repeats", type=int, default=15, help="turns; a third of them for several sentences"
@@ -207,10 +274,9 @@ def main() -> None:
     arguments.here = Path(__file__).resolve().parents[1]
     arguments.other = [other.resolve() for other in arguments.other]
     print(
-        "Milliseconds, and the shortest CPU time; then, for the other checkout and for AllenNLP's biLM with the same"
-    )
-    print(
-        "weights, milliseconds and how many times ours: the median of the turns, and by the shortest CPU time."
+        "Milliseconds, and the shortest CPU time; then, for the other checkout and for AllenNLP's "
+        "biLM with the same\nweights, milliseconds and how many times ours: the median of the "
+        "turns, and by the shortest CPU time."
     )
     for size in arguments.sizes:
         for n_threads in arguments.threads:

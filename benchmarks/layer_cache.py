@@ -10,6 +10,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,6 +29,28 @@ def seconds(bilm: Callable[[torch.Tensor], BilmOutput], batches: list[torch.Tens
     return time.perf_counter() - start
 
 
+@dataclass(frozen=True)
+class Turn:
+    """The seconds without the cache and of two passes with it, and its size on disk."""
+
+    without: float
+    first_pass: float
+    second_pass: float
+    n_bytes: int
+
+
+def run_turn(bilm: Bilm, batches: list[torch.Tensor], dtype: str) -> Turn:
+    with TemporaryDirectory() as folder:
+        cached = CachedBilm(bilm, LayerCache(folder, dtype=dtype, max_bytes=2**32))
+        # The weights are hashed and the file is created once per run, not once per batch.
+        cached(batches[0][:1])
+        without = seconds(bilm, batches)
+        first_pass = seconds(cached, batches)
+        second_pass = seconds(cached, batches)
+        n_bytes = sum(file.stat().st_blocks * 512 for file in Path(folder).iterdir())
+        return Turn(without, first_pass, second_pass, n_bytes)
+
+
 @torch.no_grad()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -42,39 +65,31 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=64)
     arguments = parser.parse_args()
 
-    bilm = (
-        Bilm.from_files(arguments.bilm / "options.json", arguments.bilm / "weights.hdf5")
-        .requires_grad_(False)
-        .eval()
-    )
+    bilm = Bilm.from_files(arguments.bilm / "options.json", arguments.bilm / "weights.hdf5")
+    bilm.requires_grad_(False).eval()
     # Each sentence once, as in a first epoch.
     distinct = [list(words) for words in dict.fromkeys(map(tuple, sentences()))]
     used = distinct[: arguments.batches * arguments.batch_size]
-    batches = [
-        BYTES.batch(used[start : start + arguments.batch_size])
-        for start in range(0, len(used), arguments.batch_size)
-    ]
+    batches = []
+    for start in range(0, len(used), arguments.batch_size):
+        batches.append(BYTES.batch(used[start : start + arguments.batch_size]))
     n_tokens = sum(map(len, used))
     print(
-        "kept as   first pass / without (min to max)   without / second pass   ms a batch, second   bytes a token"
+        "kept as   first pass / without (min to max)   without / second pass   "
+        "ms a batch, second   bytes a token"
     )
     for dtype in ("float32", "float16"):
-        times = []
-        for _ in range(arguments.repeats + 1):
-            with TemporaryDirectory() as folder:
-                cached = CachedBilm(bilm, LayerCache(folder, dtype=dtype, max_bytes=2**32))
-                # The weights are hashed and the file is created once per run, not once per batch.
-                cached(batches[0][:1])
-                times.append(
-                    (seconds(bilm, batches), seconds(cached, batches), seconds(cached, batches))
-                )
-                n_bytes = sum(file.stat().st_blocks * 512 for file in Path(folder).iterdir())
-        times = times[1:]  # The first round warms up.
-        first = [first / without for without, first, _ in times]
-        second = statistics.median(without / second for without, _, second in times)
-        milliseconds = statistics.median(second for _, _, second in times) / len(batches) * 1000
+        turns = [run_turn(bilm, batches, dtype) for _ in range(arguments.repeats + 1)]
+        # The first one warms up.
+        turns = turns[1:]
+        costs = [turn.first_pass / turn.without for turn in turns]
+        saving = statistics.median(turn.without / turn.second_pass for turn in turns)
+        second_pass = statistics.median(turn.second_pass for turn in turns)
+        milliseconds = second_pass / len(batches) * 1000
+        n_bytes = turns[-1].n_bytes
+        cost = f"{statistics.median(costs):10.2f} ({min(costs):.2f} to {max(costs):.2f})"
         print(
-            f"{dtype:7}   {statistics.median(first):10.2f} ({min(first):.2f} to {max(first):.2f})   {second:27.0f}   "
+            f"{dtype:7}   {cost}   {saving:27.0f}   "
             f"{milliseconds:24.1f}   {n_bytes / n_tokens:16,.0f}"
         )
 

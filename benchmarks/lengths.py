@@ -16,10 +16,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TypedDict
 
 TEXT = Path(__file__).resolve().parent.parent / "data" / "open" / "lm" / "heldout.txt.xz"
 TASKS = ("ner", "srl", "coref", "squad", "snli", "sst")
 SHORT = "Ann met Paul in Paris."
+
+
+class Measurement(TypedDict):
+    """Seconds of CPU time, and the largest memory of the process."""
+
+    seconds: float
+    megabytes: float
 
 
 def text_of(n_words: int, has_stops: bool) -> str:
@@ -27,9 +35,8 @@ def text_of(n_words: int, has_stops: bool) -> str:
     words: list[str] = []
     with lzma.open(TEXT, "rt", encoding="utf-8") as file:
         for line in file:
-            sentence = [word for word in line.split() if word not in {".", "!", "?"}][
-                : n_words - len(words)
-            ]
+            sentence = [word for word in line.split() if word not in {".", "!", "?"}]
+            sentence = sentence[: n_words - len(words)]
             words += sentence
             if has_stops and sentence:
                 words[-1] += "."
@@ -38,29 +45,32 @@ def text_of(n_words: int, has_stops: bool) -> str:
     return " ".join(words)
 
 
-def measure(task: str, n_words: int, has_stops: bool) -> dict[str, float]:
+def measure(task: str, n_words: int, has_stops: bool) -> Measurement:
     import torch
 
     from elmo_tasks.predictors.trained_task import TrainedTask
 
     torch.set_num_threads(1)
     trained = TrainedTask(task)
-    before = ("Who wanted a memorial?",) if task == "squad" else ()
-    after = ("He wanted a memorial.",) if task == "snli" else ()
     long = text_of(n_words, has_stops)
-    trained(*before, SHORT, *after)
+    trained(*inputs_of(task, SHORT))
     start = time.process_time()
-    trained(*before, long, *after)
+    trained(*inputs_of(task, long))
     seconds = time.process_time() - start
-    return {
-        "seconds": seconds,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": seconds, "megabytes": kilobytes / 1024}
 
 
-def in_new_process(
-    task: str, n_words: int, has_stops: bool, limit: float
-) -> dict[str, float] | None:
+def inputs_of(task: str, text: str) -> list[str]:
+    """A text, and what a task needs with it."""
+    if task == "squad":
+        return ["Who wanted a memorial?", text]
+    if task == "snli":
+        return [text, "He wanted a memorial."]
+    return [text]
+
+
+def in_new_process(task: str, n_words: int, has_stops: bool, limit: float) -> Measurement | None:
     """The result of `measure`, or `None` after `limit` seconds."""
     command = [sys.executable, __file__, "--one", json.dumps([task, n_words, has_stops])]
     try:
@@ -69,15 +79,19 @@ def in_new_process(
         return None
     if process.returncode:
         sys.exit(process.stderr)
-    result: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
-    return result
+    measurement: Measurement = json.loads(process.stdout.splitlines()[-1])
+    return measurement
 
 
-def cell(found: dict[str, float] | None, other: dict[str, float] | None, limit: float) -> str:
-    if found is None:
+def cell(measured: Measurement | None, with_stops: Measurement | None, limit: float) -> str:
+    """A measurement, and its ratio to the one with full stops."""
+    if measured is None:
         return f"over {limit:.0f} s"
-    ratio = f" ({found['seconds'] / other['seconds']:.1f})" if other else ""
-    return f"{found['seconds']:.1f} s{ratio}, {found['megabytes']:,.0f} MB"
+    seconds = measured["seconds"]
+    ratio = ""
+    if with_stops is not None:
+        ratio = f" ({seconds / with_stops['seconds']:.1f})"
+    return f"{seconds:.1f} s{ratio}, {measured['megabytes']:,.0f} MB"
 
 
 def main() -> None:
@@ -97,14 +111,15 @@ def main() -> None:
     print("| task | full stops |", *(f"{n:,} words |" for n in arguments.words))
     print("|---|---" + "|---:" * len(arguments.words) + "|")
     for task in arguments.tasks:
-        with_stops: list[dict[str, float] | None] = [None] * len(arguments.words)
+        with_stops: dict[int, Measurement | None] = {}
         for has_stops in (True, False):
             print(f"| {task} | {'yes' if has_stops else 'no'} |", end="", flush=True)
-            for number, n_words in enumerate(arguments.words):
-                found = in_new_process(task, n_words, has_stops, arguments.limit)
-                print(f" {cell(found, with_stops[number], arguments.limit)} |", end="", flush=True)
+            for n_words in arguments.words:
+                measured = in_new_process(task, n_words, has_stops, arguments.limit)
+                text = cell(measured, with_stops.get(n_words), arguments.limit)
+                print(f" {text} |", end="", flush=True)
                 if has_stops:
-                    with_stops[number] = found
+                    with_stops[n_words] = measured
             print(flush=True)
 
 

@@ -1,9 +1,10 @@
 """
 Answers, speed and memory of `python -m elmo_tasks serve` under load, over HTTP on this machine:
 
-    OMP_NUM_THREADS=1 python benchmarks/serve.py --minutes 10 --clients 8 OMP_NUM_THREADS=1 python
-    benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
-    OMP_NUM_THREADS=1 python benchmarks/serve.py --clients 4 --words 20 --hostile 10 --models ner
+    export OMP_NUM_THREADS=1
+    python benchmarks/serve.py --minutes 10 --clients 8
+    python benchmarks/serve.py --minutes 0.5 --clients 1 --words 500 --threads 2 --workers 2
+    python benchmarks/serve.py --clients 4 --words 20 --hostile 10 --models ner
 
 Clients send texts of all models in turn. Half of the texts are from a list with known answers; the
 others have words that the server has not seen yet, and some of them are answered again by one
@@ -24,18 +25,34 @@ import threading
 import time
 import urllib.request
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elmo_tasks import TrainedTask
 
 ROOT = Path(__file__).resolve().parent.parent
-SENTENCES = (
-    (ROOT / "elmo_tasks" / "demo" / "sentences.txt").read_text(encoding="utf-8").splitlines()
-)
+SENTENCES = (ROOT / "elmo_tasks" / "web" / "sentences.txt").read_text("utf-8").splitlines()
 MODELS = ("ner", "srl", "coref", "squad", "snli", "sst")
 # Each was once slow to split into words.
 HOSTILE = ("(", "=", "\U0001f600", "'s", "a:", "e\u0323\u0301", "\u0323\u0301", "(=_*#")
-# Known answers per model; one in so many texts with new words is answered again at the end.
-N_KNOWN, CHECKED = 8, 20
+# Known answers per model.
+N_KNOWN = 8
+# One in so many texts with new words is answered again at the end.
+CHECKED = 20
+
+# The arguments of a model.
+Inputs = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model was asked, and an answer as JSON."""
+
+    model: str
+    inputs: Inputs
+    answer: Any
 
 
 def text_of(n_words: int, draw: random.Random, *, is_new: bool = False) -> str:
@@ -47,27 +64,27 @@ def text_of(n_words: int, draw: random.Random, *, is_new: bool = False) -> str:
     return " ".join(words[: n_words - 1]) + " ."
 
 
-def input_of(
-    model: str, words: int, draw: random.Random, *, is_new: bool = False
-) -> dict[str, str]:
+def inputs_of(model: str, words: int, draw: random.Random, *, is_new: bool = False) -> Inputs:
     n_words = words or draw.choice([5, 10, 20, 40, 80])
     text = text_of(n_words, draw, is_new=is_new)
     if model == "squad":
         return {"question": text_of(8, draw), "passage": text}
-    return {"premise": text, "hypothesis": text_of(8, draw)} if model == "snli" else {"text": text}
+    if model == "snli":
+        return {"premise": text, "hypothesis": text_of(8, draw)}
+    return {"text": text}
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same(expected: Any, answer: Any) -> bool:
     """Equal, numbers to 1e-4: the batch decides the last digits."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    return (
-        abs(one - other) < 1e-4
-        if isinstance(one, float) and isinstance(other, float)
-        else one == other
-    )
+    if isinstance(expected, dict):
+        if expected.keys() != answer.keys():
+            return False
+        return all(is_same(expected[key], answer[key]) for key in expected)
+    if isinstance(expected, list):
+        return len(expected) == len(answer) and all(map(is_same, expected, answer))
+    if isinstance(expected, float) and isinstance(answer, float):
+        return abs(expected - answer) < 1e-4
+    return bool(expected == answer)
 
 
 class Client(threading.Thread):
@@ -77,38 +94,59 @@ class Client(threading.Thread):
     """
 
     def __init__(
-        self, number: int, port: int, known: list[Any], end: float, arguments: argparse.Namespace
+        self,
+        number: int,
+        port: int,
+        known: list[Answered],
+        end: float,
+        arguments: argparse.Namespace,
     ) -> None:
         super().__init__()
-        self.draw, self.port, self.known, self.end = random.Random(number), port, known, end
-        self.models, self.words, self.retries = arguments.models, arguments.words, arguments.retries
+        self.draw = random.Random(number)
+        self.port = port
+        self.known = known
+        self.end = end
+        self.models = arguments.models
+        self.words = arguments.words
+        self.retries = arguments.retries
         self.seconds: list[float] = []
         self.n_different = self.n_errors = self.n_repeated = self.n_requests = 0
-        self.unchecked: list[Any] = []
+        self.unchecked: list[Answered] = []
 
     def run(self) -> None:
         while time.monotonic() < self.end:
             self.n_requests += 1
-            if is_known := self.n_requests % 2 == 0:
-                model, given, expected = self.draw.choice(self.known)
+            if self.n_requests % 2 == 0:
+                self.ask_known()
             else:
-                model = self.draw.choice(self.models)
-                given = input_of(model, self.words, self.draw, is_new=True)
-            start = time.perf_counter()
-            answer = self.ask(f"/{model}", given)
-            self.seconds.append(time.perf_counter() - start)
-            if answer is None:
-                self.n_errors += 1
-            elif is_known:
-                self.n_different += not is_same(expected, answer)
-            elif self.n_requests % CHECKED == 1:
-                self.unchecked.append((model, given, answer))
+                self.ask_new()
 
-    def ask(self, path: str, given: Any) -> Any:
+    def ask_known(self) -> None:
+        known = self.draw.choice(self.known)
+        answer = self.ask(known.model, known.inputs)
+        if answer is not None:
+            self.n_different += not is_same(known.answer, answer)
+
+    def ask_new(self) -> None:
+        model = self.draw.choice(self.models)
+        inputs = inputs_of(model, self.words, self.draw, is_new=True)
+        answer = self.ask(model, inputs)
+        if answer is not None and self.n_requests % CHECKED == 1:
+            self.unchecked.append(Answered(model, inputs, answer))
+
+    def ask(self, model: str, inputs: Inputs) -> Any:
+        """The answer; `None` if the last attempt failed, too."""
+        start = time.perf_counter()
+        answer = self.attempt(f"/{model}", inputs)
+        self.seconds.append(time.perf_counter() - start)
+        self.n_errors += answer is None
+        return answer
+
+    def attempt(self, path: str, inputs: Inputs) -> Any:
         for attempt in range(self.retries + 1):
             self.n_repeated += attempt > 0
             try:
-                return post(self.port, path, given)
+                return post(self.port, path, inputs)
             except (OSError, http.client.HTTPException) as error:
                 print(f"{path}: {error!r}", file=sys.stderr)
                 time.sleep(0.2 * attempt)
@@ -120,16 +158,21 @@ class Hostile(threading.Thread):
 
     def __init__(self, number: int, port: int, end: float, models: list[str]) -> None:
         super().__init__()
-        self.draw, self.port, self.end, self.models = random.Random(number), port, end, models
+        self.draw = random.Random(number)
+        self.port = port
+        self.end = end
+        self.models = models
 
     def run(self) -> None:
         while time.monotonic() < self.end:
             model = self.draw.choice(self.models)
             n_characters = 50_000 if model in ("ner", "srl", "pos") else 20_000
-            given = input_of(model, 5, self.draw)
-            given[list(given)[-1]] = (self.draw.choice(HOSTILE) * n_characters)[:n_characters]
+            inputs = inputs_of(model, 5, self.draw)
+            last = list(inputs)[-1]
+            signs = self.draw.choice(HOSTILE) * n_characters
+            inputs[last] = signs[:n_characters]
             with suppress(OSError, http.client.HTTPException):
-                post(self.port, f"/{model}", given)
+                post(self.port, f"/{model}", inputs)
 
 
 class Health(threading.Thread):
@@ -137,7 +180,8 @@ class Health(threading.Thread):
 
     def __init__(self, port: int, end: float) -> None:
         super().__init__()
-        self.port, self.end = port, end
+        self.port = port
+        self.end = end
         self.seconds: list[float] = []
 
     def run(self) -> None:
@@ -148,17 +192,16 @@ class Health(threading.Thread):
             time.sleep(max(0.0, 1.0 - self.seconds[-1]))
 
 
-def post(port: int, path: str, given: Any) -> Any:
-    return answer(port, path, json.dumps(given).encode())
+def post(port: int, path: str, inputs: Any) -> Any:
+    return answer(port, path, json.dumps(inputs).encode())
 
 
 def answer(port: int, path: str, body: bytes | None = None) -> Any:
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
     # Without the proxy of the environment.
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-        request, timeout=120
-    ) as response:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=120) as response:
         return json.load(response)
 
 
@@ -186,8 +229,10 @@ def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple
 def megabytes(process: int) -> float:
     """The memory of a process and its children; what they share is counted once."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    own = next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("Pss:"))
+    own = 0.0
+    for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            own = int(line.split()[1]) / 1e3
     return own + sum(megabytes(int(child)) for child in children)
 
 
@@ -201,59 +246,69 @@ def loaded(
     """The figures of a server under load. Prints the settings when the load starts."""
     from elmo_tasks import TrainedTask
 
-    draw = random.Random(0)
     tasks = {model: TrainedTask(model) for model in arguments.models}
-    inputs = [
-        (model, input_of(model, arguments.words, draw)) for model in tasks for _ in range(N_KNOWN)
-    ]
-    known = [
-        (model, given, json.loads(json.dumps(tasks[model](**given)))) for model, given in inputs
-    ]
+    known = known_answers(tasks, arguments.words)
     print(json.dumps(settings), flush=True)
-    start, end = time.monotonic(), time.monotonic() + 60 * arguments.minutes
-    clients = [
-        Client(number + 1, port, known, end, arguments) for number in range(arguments.clients)
-    ]
+    start = time.monotonic()
+    end = start + 60 * arguments.minutes
+    clients = []
+    for number in range(arguments.clients):
+        clients.append(Client(number + 1, port, known, end, arguments))
+    threads: list[threading.Thread] = list(clients)
+    for number in range(arguments.hostile):
+        threads.append(Hostile(number, port, end, arguments.models))
     health = Health(port, end)
-    attackers = [
-        Hostile(number, port, end, arguments.models) for number in range(arguments.hostile)
-    ]
-    others = [*attackers, health] if attackers else []
-    for client in (*clients, *others):
-        client.start()
+    if arguments.hostile:
+        threads.append(health)
+    for thread in threads:
+        thread.start()
     memory: list[float] = []
     while time.monotonic() < end:
         time.sleep(max(0.0, min(60.0, end - time.monotonic())))
         if process is not None:
             memory.append(round(megabytes(process)))
-    for client in (*clients, *others):
-        client.join()
+    for thread in threads:
+        thread.join()
     wall = time.monotonic() - start
-    again = [each for client in clients for each in client.unchecked]
-    n_different = sum(
-        not is_same(json.loads(json.dumps(tasks[model](**given))), answer)
-        for model, given, answer in again
-    )
-    seconds = [second for client in clients for second in client.seconds]
-    return {
+    n_checked = n_different = 0
+    seconds = []
+    for client in clients:
+        seconds += client.seconds
+        n_checked += client.n_requests // 2 + len(client.unchecked)
+        n_different += client.n_different
+        for unchecked in client.unchecked:
+            expected = answer_of(tasks[unchecked.model], unchecked.inputs)
+            n_different += not is_same(expected, unchecked.answer)
+    figures: dict[str, Any] = {
         "requests": len(seconds),
-        "checked": sum(client.n_requests // 2 for client in clients) + len(again),
-        "different": n_different + sum(client.n_different for client in clients),
+        "checked": n_checked,
+        "different": n_different,
         "errors": sum(client.n_errors for client in clients),
         "repeated": sum(client.n_repeated for client in clients),
         "per second": round(len(seconds) / wall, 2),
         "p50": quantile(seconds, 0.5),
         "p99": quantile(seconds, 0.99),
-        **(
-            {
-                "/health p50": quantile(health.seconds, 0.5),
-                "/health max": quantile(health.seconds, 1.0),
-            }
-            if others
-            else {}
-        ),
-        "MB per minute": memory,
     }
+    if arguments.hostile:
+        figures["/health p50"] = quantile(health.seconds, 0.5)
+        figures["/health max"] = quantile(health.seconds, 1.0)
+    figures["MB per minute"] = memory
+    return figures
+
+
+def known_answers(tasks: "dict[str, TrainedTask]", words: int) -> list[Answered]:
+    draw = random.Random(0)
+    known = []
+    for model, task in tasks.items():
+        for _ in range(N_KNOWN):
+            inputs = inputs_of(model, words, draw)
+            known.append(Answered(model, inputs, answer_of(task, inputs)))
+    return known
+
+
+def answer_of(task: Any, inputs: Inputs) -> Any:
+    """As JSON, like the service's."""
+    return json.loads(json.dumps(task(**inputs)))
 
 
 def main() -> None:
@@ -280,7 +335,8 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
     with ExitStack() as stack:
-        port, process = arguments.port, None
+        port = arguments.port
+        process = None
         if port is None:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))

@@ -31,9 +31,10 @@ TEXT = Path(__file__).resolve().parents[1] / "data" / "open" / "squad" / "dev.js
 def paragraphs(number: int) -> list[str]:
     """Paragraphs of articles, every tenth."""
     articles = json.loads(lzma.decompress(TEXT.read_bytes()))["data"]
-    return [paragraph["context"] for article in articles for paragraph in article["paragraphs"]][
-        ::10
-    ][:number]
+    texts: list[str] = []
+    for article in articles:
+        texts += [paragraph["context"] for paragraph in article["paragraphs"]]
+    return texts[::10][:number]
 
 
 def pipeline(tasks: list[str]) -> Callable[[list[str]], Any]:
@@ -52,24 +53,33 @@ def annotate(tasks: list[str]) -> Callable[[list[str]], Any]:
     return write
 
 
-DOORS = {"pipeline": pipeline, "annotate": annotate}
+ENTRY_POINTS = {"pipeline": pipeline, "annotate": annotate}
+# Its pronouns load the tagger of `coref`.
+SHORT = "Ann met her brother. He was tired."
 
 
-def seconds_at(door: str, tasks: list[str], texts: list[str]) -> float:
-    """
-    CPU seconds for the texts, after a first one has loaded the models. For each corpus, they are
-    loaded again.
-    """
-    # Not the layers of the door before.
-    gc.collect()
-    run = DOORS[door](tasks) if door in DOORS else TrainedTask(door)
-    # Its pronouns load the tagger of `coref`.
-    run(["Ann met her brother. He was tired."])
+def cpu_seconds(run: Callable[[list[str]], Any], texts: list[str]) -> float:
     start = time.process_time()
-    run(["Ann met her brother. He was tired."])
-    middle = time.process_time()
     run(texts)
-    return time.process_time() - middle - (middle - start if door == "annotate" else 0)
+    return time.process_time() - start
+
+
+def seconds_at(entry_point: str, tasks: list[str], texts: list[str]) -> float:
+    """CPU seconds for the texts, after a first one has loaded the models."""
+    # Not the layers of the entry point before.
+    gc.collect()
+    run: Callable[[list[str]], Any]
+    if entry_point in ENTRY_POINTS:
+        run = ENTRY_POINTS[entry_point](tasks)
+    else:
+        run = TrainedTask(entry_point)
+    run([SHORT])
+    overhead = cpu_seconds(run, [SHORT])
+    seconds = cpu_seconds(run, texts)
+    if entry_point == "annotate":
+        # For each corpus, the models are loaded again.
+        seconds -= overhead
+    return seconds
 
 
 def main() -> None:
@@ -81,48 +91,53 @@ def main() -> None:
     parser.add_argument("--other", type=Path, help="the checkout of a different version")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    doors = (
-        arguments.doors.split(",")
-        if arguments.doors
-        else ["pipeline", "annotate", *arguments.tasks]
-    )
+    entry_points = ["pipeline", "annotate", *arguments.tasks]
+    if arguments.doors:
+        entry_points = arguments.doors.split(",")
     texts = paragraphs(arguments.paragraphs)
     if arguments.once:
         torch.set_num_threads(1)
-        seconds = {door: seconds_at(door, arguments.tasks, texts) for door in doors}
-        print(
-            json.dumps(seconds | {"GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20})
-        )
+        figures = {}
+        for entry_point in entry_points:
+            figures[entry_point] = seconds_at(entry_point, arguments.tasks, texts)
+        figures["GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(json.dumps(figures))
         return
-    versions = [
-        Path(__file__).resolve().parents[1],
-        *([arguments.other.resolve()] if arguments.other else []),
-    ]
-    found: list[dict[str, float]] = [dict.fromkeys([*doors, "GB"], float("inf")) for _ in versions]
+    checkouts = [Path(__file__).resolve().parents[1]]
+    if arguments.other:
+        checkouts.append(arguments.other.resolve())
+    # For each checkout, the least seconds and memory.
+    best: list[dict[str, float]] = [{} for _ in checkouts]
     for _ in range(arguments.turns):
-        for folder, best in zip(versions, found, strict=True):
-            environment = {
-                **os.environ,
-                "PYTHONPATH": f"{folder}:{folder / 'allennlp_today'}",
-                "OMP_NUM_THREADS": "1",
-            }
-            output = subprocess.run(
-                [sys.executable, __file__, *sys.argv[1:], "--once"],
-                env=environment,
-                stdout=subprocess.PIPE,
-                check=True,
-            ).stdout
-            for door, value in json.loads(output.splitlines()[-1]).items():
-                best[door] = min(best[door], value)
+        for checkout, best_figures in zip(checkouts, best, strict=True):
+            for name, value in figures_of(checkout).items():
+                best_figures[name] = min(best_figures.get(name, value), value)
     n_words = sum(len(text.split()) for text in texts)
-    memory = " and ".join(f"{best['GB']:.2f} GB" for best in found)
+    memory = " and ".join(f"{best_figures['GB']:.2f} GB" for best_figures in best)
     print(
-        f"{len(texts)} paragraphs, {n_words:,} words, the fastest of {arguments.turns} turns; memory {memory}"
+        f"{len(texts)} paragraphs, {n_words:,} words, "
+        f"the fastest of {arguments.turns} turns; memory {memory}"
     )
-    for door in doors:
-        ours, *theirs = (best[door] for best in found)
-        ratio = f"; other version {theirs[0]:.2f} s: {theirs[0] / ours:.2f} times" if theirs else ""
-        print(f"{door:10} {ours:.2f} CPU s, {n_words / ours:,.0f} words/s{ratio}")
+    for entry_point in entry_points:
+        ours = best[0][entry_point]
+        row = f"{entry_point:10} {ours:.2f} CPU s, {n_words / ours:,.0f} words/s"
+        if arguments.other:
+            theirs = best[1][entry_point]
+            row += f"; other version {theirs:.2f} s: {theirs / ours:.2f} times"
+        print(row)
+
+
+def figures_of(checkout: Path) -> dict[str, float]:
+    """One turn of a checkout, in a process of its own."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{checkout}:{checkout / 'allennlp_today'}",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, __file__, *sys.argv[1:], "--once"]
+    process = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    figures: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
+    return figures
 
 
 if __name__ == "__main__":

@@ -38,11 +38,15 @@ def batches_of(
     of the words that `BilmContexts.targets` refers to.
     """
     sentences = sorted(sentences, key=len)
-    parts = np.cumsum([len(words) + 2 for words in sentences]) // arguments.tokens
-    for part in np.random.default_rng(0).permutation(parts[-1] + 1)[: arguments.profile + 3]:
-        words = sentences[np.searchsorted(parts, part) : np.searchsorted(parts, part, side="right")]
-        numbers = vocabulary.indices([*chain.from_iterable(words), "<S>", "</S>"])
-        yield BYTES.numbered(words), torch.tensor(numbers, device=arguments.device)
+    # The number of the batch of each sentence.
+    batch_numbers = np.cumsum([len(words) + 2 for words in sentences]) // arguments.tokens
+    shuffled = np.random.default_rng(0).permutation(batch_numbers[-1] + 1)
+    for batch_number in shuffled[: arguments.profile + 3]:
+        start = np.searchsorted(batch_numbers, batch_number)
+        end = np.searchsorted(batch_numbers, batch_number, side="right")
+        batch = sentences[start:end]
+        numbers = vocabulary.indices([*chain.from_iterable(batch), "<S>", "</S>"])
+        yield BYTES.numbered(batch), torch.tensor(numbers, device=arguments.device)
 
 
 class Training:
@@ -50,10 +54,10 @@ class Training:
         torch.manual_seed(0)
         self.is_bf16 = arguments.precision == "bf16"
         self.bilm = Bilm(SIZES[arguments.size]).to(arguments.device)
+        projection_dim = self.bilm.options.projection_dim
         n_samples = 8192 if n_words > 8192 else None
-        self.softmax = LmSoftmax(n_words, self.bilm.options.projection_dim, n_samples=n_samples).to(
-            arguments.device
-        )
+        self.softmax = LmSoftmax(n_words, projection_dim, n_samples=n_samples)
+        self.softmax.to(arguments.device)
         self.parameters = [*self.bilm.parameters(), *self.softmax.parameters()]
         self.optimizer = torch.optim.Adam(self.parameters, fused=True)
 
@@ -62,7 +66,8 @@ class Training:
         with torch.autocast(numbers.device.type, torch.bfloat16, enabled=self.is_bf16):
             contexts = self.bilm.contexts(words, dropout=0.1)
             targets = numbers[contexts.targets]
-            loss = self.softmax(contexts.hidden.flatten(0, 1), targets.flatten()) / targets.numel()
+            total = self.softmax(contexts.hidden.flatten(0, 1), targets.flatten())
+            loss = total / targets.numel()
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.parameters, 10.0)
@@ -76,24 +81,41 @@ def print_profile(
     """Measures steps after two others, in which libraries and memory get ready."""
     for _ in range(2):
         training.run_step(*next(batches))
-    start, cpu_start = time.perf_counter(), time.process_time()
-    n_words = sum(training.run_step(*next(batches)) for _ in range(arguments.profile))
-    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-    options = training.bilm.options
-    # Multiplications and additions, twice for the gradient: LSTMs, and the softmax of both
-    # directions.
-    of_lstms = 2 * options.n_layers * options.cell_dim * 9 * options.projection_dim
-    n_columns = training.softmax.n_samples or training.softmax.n_words
-    per_word = 6 * (of_lstms + 2 * n_columns * options.projection_dim)
+    n_words = 0
+    start = time.perf_counter()
+    cpu_start = time.process_time()
+    for _ in range(arguments.profile):
+        n_words += training.run_step(*next(batches))
+    seconds = time.perf_counter() - start
+    cpu_seconds = time.process_time() - cpu_start
     print(f"{n_words / seconds:,.0f} words/s, {n_words / cpu_seconds:,.0f} per second of CPU time")
     if arguments.device == "cpu":
-        share = n_words * per_word / cpu_seconds / product_speed(arguments.precision)
+        operations_per_second = n_words * operations_per_word(training) / cpu_seconds
+        share = operations_per_second / product_speed(arguments.precision)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
-            f"{share:.0%} of the speed of a product, without the character encoder; {memory:.1f} GB of memory"
+            f"{share:.0%} of the speed of a product, without the character encoder; "
+            f"{memory:.1f} GB of memory"
         )
     with torch.profiler.profile() as profile:
         training.run_step(*next(batches))
+    print_operations(profile)
+
+
+def operations_per_word(training: Training) -> int:
+    """
+    Multiplications and additions, twice for the gradient: LSTMs, and the softmax of both
+    directions.
+    """
+    options = training.bilm.options
+    n_columns = training.softmax.n_samples or training.softmax.n_words
+    in_lstms = 2 * options.n_layers * options.cell_dim * 9 * options.projection_dim
+    in_softmax = 2 * n_columns * options.projection_dim
+    return 6 * (in_lstms + in_softmax)
+
+
+def print_operations(profile: torch.profiler.profile) -> None:
+    """The five that take the most time."""
     events = sorted(profile.key_averages(), key=lambda event: -event.self_cpu_time_total)
     total = sum(event.self_cpu_time_total for event in events)
     for event in events[:5]:
@@ -104,7 +126,8 @@ def product_speed(precision: str) -> float:
     """
     Floating-point operations per second of CPU time in a product of two matrices of 1024 x 1024.
     """
-    matrix = torch.randn(1024, 1024, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    matrix = torch.randn(1024, 1024, dtype=dtype)
     matrix @ matrix
     start = time.process_time()
     for _ in range(4):

@@ -42,13 +42,10 @@ def main() -> None:
         config.write_text(CONFIG.format(**paths), encoding="utf-8")
         model = train_model_from_file(config, folder / "run")
 
-        before, after = (
-            json.loads((folder / "run" / file).read_text(encoding="utf-8"))[key]
-            for file, key in (
-                ("metrics_before.json", "perplexity"),
-                ("metrics.json", "best_validation_perplexity"),
-            )
-        )
+        metrics_before = json.loads((folder / "run" / "metrics_before.json").read_text("utf-8"))
+        metrics_after = json.loads((folder / "run" / "metrics.json").read_text("utf-8"))
+        before = metrics_before["perplexity"]
+        after = metrics_after["best_validation_perplexity"]
         print(f"perplexity of the task's sentences: {before:.1f} before, {after:.1f} after")
 
         # What `allennlp elmo-export` does: the result is a biLM like any other.

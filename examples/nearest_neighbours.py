@@ -39,7 +39,10 @@ def main() -> None:
     sentences = [line.split() for line in TEXT.strip().splitlines()]
     # Shape: (n_words, dim)
     matrix = normalised(np.concatenate(elmo.embed(sentences, layers="top")))
-    places = [(words, index) for words in sentences for index in range(len(words))]
+    # The sentence of each row, and the position of its word.
+    positions = []
+    for words in sentences:
+        positions += [(words, index) for index in range(len(words))]
 
     for sentence, word in QUERIES:
         words = sentence.split()
@@ -47,7 +50,7 @@ def main() -> None:
         cosines = matrix @ normalised(vectors[words.index(word)])
         print(f"{word!r} in {sentence!r}:")
         for row in np.argsort(-cosines)[:3]:
-            context, index = places[row]
+            context, index = positions[row]
             print(f"  {cosines[row]:.2f}  [{context[index]}] in {' '.join(context)!r}")
 
 

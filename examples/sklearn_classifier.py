@@ -15,14 +15,15 @@ from elmo_tasks import ElmoVectorizer
 from elmo_tasks.files.shipped import FIXTURES
 
 
-def read(part: str) -> tuple[list[str], list[str]]:
+def read(split: str) -> tuple[list[str], list[str]]:
     """Texts and labels: as many reviews as there are trees, and as many sentences of news."""
-    trees = (FIXTURES / "sst" / f"{part}.txt").read_text(encoding="utf-8").splitlines()
+    trees = (FIXTURES / "sst" / f"{split}.txt").read_text(encoding="utf-8").splitlines()
     reviews = [" ".join(re.findall(r"\d ([^()]+)\)", tree)) for tree in trees]
-    news = (
-        (FIXTURES / "lm" / f"{part}.txt").read_text(encoding="utf-8").splitlines()[: len(reviews)]
-    )
-    return reviews + news, ["review"] * len(reviews) + ["news"] * len(news)
+    all_news = (FIXTURES / "lm" / f"{split}.txt").read_text(encoding="utf-8").splitlines()
+    news = all_news[: len(reviews)]
+    texts = reviews + news
+    labels = ["review"] * len(reviews) + ["news"] * len(news)
+    return texts, labels
 
 
 def main() -> None:

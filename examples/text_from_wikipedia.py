@@ -15,7 +15,6 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -24,7 +23,9 @@ from elmo_tasks.files.lines import numbered_lines
 from elmo_tasks.text import sentences_of_text
 
 # Shorter paragraphs are headings, shorter sentences are captions, and longer sentences are lists.
-MIN_PARAGRAPH, MIN_WORDS, MAX_WORDS = 6, 4, 80
+MIN_PARAGRAPH = 6
+MIN_WORDS = 4
+MAX_WORDS = 80
 
 
 def paragraphs(file: Path) -> Iterator[str]:
@@ -57,13 +58,13 @@ def is_prose(words: list[str]) -> bool:
 
 def sentences(folder: Path, language: str) -> list[str]:
     """The tokenised sentences of all files in a folder."""
-    texts = chain.from_iterable(map(paragraphs, sorted(folder.iterdir())))
-    return [
-        " ".join(words)
-        for text in texts
-        for words in sentences_of_text(text, language)
-        if is_prose(words)
-    ]
+    prose = []
+    for file in sorted(folder.iterdir()):
+        for text in paragraphs(file):
+            for words in sentences_of_text(text, language):
+                if is_prose(words):
+                    prose.append(" ".join(words))
+    return prose
 
 
 def write(path: Path, sentences: Iterable[str]) -> None:
@@ -90,25 +91,27 @@ def main() -> None:
     )
     arguments = parser.parse_args()
 
-    *for_training, last = sorted(
-        folder for folder in arguments.wikipedia.iterdir() if folder.is_dir()
-    )
+    folders = sorted(folder for folder in arguments.wikipedia.iterdir() if folder.is_dir())
+    *for_training, last = folders
     # A dictionary, because it keeps the order.
-    seen = dict.fromkeys(line for file in arguments.more for _, line in numbered_lines(file))
-    of_language = partial(sentences, language=arguments.language)
+    seen: dict[str, None] = {}
+    for file in arguments.more:
+        for _, line in numbered_lines(file):
+            seen[line] = None
+    read_sentences = partial(sentences, language=arguments.language)
     with Pool() as processes:
-        for folder, new in zip(
-            for_training, processes.imap(of_language, for_training), strict=True
-        ):
-            before = len(seen)
-            seen.update(dict.fromkeys(new))
-            print(f"{folder.name}: {len(seen) - before:,} sentences", flush=True)
+        read = processes.imap(read_sentences, for_training)
+        for folder, folder_sentences in zip(for_training, read, strict=True):
+            n_before = len(seen)
+            seen.update(dict.fromkeys(folder_sentences))
+            print(f"{folder.name}: {len(seen) - n_before:,} sentences", flush=True)
     generator = random.Random(1)
-    held_out = [sentence for sentence in dict.fromkeys(of_language(last)) if sentence not in seen]
+    distinct = dict.fromkeys(read_sentences(last))
+    held_out = [sentence for sentence in distinct if sentence not in seen]
     generator.shuffle(held_out)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for part in ("test", "dev"):
-        write(arguments.output / f"{part}.txt", held_out[: arguments.held_out])
+    for name in ("test", "dev"):
+        write(arguments.output / f"{name}.txt", held_out[: arguments.held_out])
         del held_out[: arguments.held_out]
     train = list(seen)
     generator.shuffle(train)

@@ -31,10 +31,9 @@ def main() -> None:
 
     # The second LSTM tells most about the sense of a word (the paper's Table 5).
     top = elmo.embed(SENTENCES.values(), layers="top")
-    bank = {
-        name: array[words.index("bank")]
-        for (name, words), array in zip(SENTENCES.items(), top, strict=True)
-    }
+    bank = {}
+    for (name, words), array in zip(SENTENCES.items(), top, strict=True):
+        bank[name] = array[words.index("bank")]
     print(f"bank (river) and bank (other river): {cosine(bank['river'], bank['other river']):.2f}")
     print(f"bank (river) and bank (money):       {cosine(bank['river'], bank['money']):.2f}")
 

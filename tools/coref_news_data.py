@@ -15,12 +15,14 @@ _END = "#end document\n"
 
 
 def main() -> None:
-    gum, data = map(Path, sys.argv[1:])
+    gum = Path(sys.argv[1])
+    data = Path(sys.argv[2])
     novels = (data / "coref/train.conll").read_text("utf-8").split(_END)[:-1]
-    parts = [novel + _END for novel in novels[::4]]
-    parts += [documents(gum, kind, to_train=True) for kind in HELD_BACK]
+    texts = [novel + _END for novel in novels[::4]]
+    for kind in HELD_BACK:
+        texts.append(documents(gum, kind, to_train=True))
     (data / "coref_news").mkdir(exist_ok=True)
-    (data / "coref_news/train.conll").write_text("".join(parts), "utf-8")
+    (data / "coref_news/train.conll").write_text("".join(texts), "utf-8")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
@@ -70,15 +69,12 @@ def words_per_second(
     run: Callable[[Any], object], batches: list[Any], n_words: int, device: str
 ) -> float:
     """The median of three turns over all batches, after one to get ready."""
-    import torch
-
     times = []
     for _ in range(4):
         start = time.perf_counter()
         for batch in batches:
             run(batch)
-        if device == "cuda":
-            torch.cuda.synchronize()
+        synchronize(device)
         times.append(time.perf_counter() - start)
     return n_words / statistics.median(times[1:])
 
@@ -88,22 +84,23 @@ def sentences_of(text: Path, n_words: int) -> list[list[str]]:
     """The first sentences of a text, with about `n_words` words."""
     from elmo_tasks.files.lines import numbered_lines
 
-    found: list[list[str]] = []
+    sentences: list[list[str]] = []
     for _, line in numbered_lines(text):
         if n_words <= 0:
             break
-        found.append(line.split())
-        n_words -= len(found[-1])
-    return [words for words in found if words]
+        words = line.split()
+        if words:
+            sentences.append(words)
+        n_words -= len(words)
+    return sentences
 
 
 @cache
 def vocabulary_of(text: Path, n_words: int) -> Any:
     from elmo_tasks.bilm.softmax.word_list import WordList
 
-    return WordList.from_counts(
-        Counter(chain.from_iterable(sentences_of(text, n_words))), max_words=180_000
-    )
+    counts = Counter(chain.from_iterable(sentences_of(text, n_words)))
+    return WordList.from_counts(counts, max_words=180_000)
 
 
 def batches_of(sentences: Iterable[list[str]], n_words: int) -> Iterator[list[list[str]]]:
@@ -127,25 +124,25 @@ def forward(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
     torch.manual_seed(0)
     exact = Bilm(SIZES[size])
     sentences = sentences_of(arguments.text, 10_000 if arguments.tiny else 400_000)
+    batch_words = BATCHES[:1] if arguments.tiny else BATCHES
     for precision in ("float32", "bf16"):
         bilm = Bilm(SIZES[size], precision=precision).requires_grad_(False)
         bilm.load_state_dict(exact.state_dict())
         bilm.to(arguments.device)
-        for n_words in BATCHES[:1] if arguments.tiny else BATCHES:
-            parts = list(batches_of(sentences, n_words))
+        for n_words in batch_words:
+            row = f"{size}, {n_words} words a batch"
+            batches = list(batches_of(sentences, n_words))
             # Some from the middle, where sentences have a usual length.
-            parts = parts[len(parts) // 2 :][: max(2, 65536 // n_words)]
-            n_all = sum(map(len, chain.from_iterable(parts)))
-            ids = [BYTES.batch(part).to(arguments.device) for part in parts]
+            middle = len(batches) // 2
+            batches = batches[middle:][: max(2, 65536 // n_words)]
+            n_all_words = sum(map(len, chain.from_iterable(batches)))
+            ids = [BYTES.batch(batch).to(arguments.device) for batch in batches]
             with torch.no_grad():
-                speed = words_per_second(bilm, ids, n_all, arguments.device)
-                rows.add(f"{size}, {n_words} words a batch", precision, speed)
+                speed = words_per_second(bilm, ids, n_all_words, arguments.device)
+                rows.add(row, precision, speed)
                 if n_words == 16384 or arguments.tiny:
-                    rows.add(
-                        f"{size}, {n_words} words a batch, milliseconds of the GPU",
-                        precision,
-                        busy(bilm, ids[0]),
-                    )
+                    milliseconds = busy(bilm, ids[0])
+                    rows.add(f"{row}, milliseconds of the GPU", precision, milliseconds)
 
 
 def busy(run: Callable[..., object], *batch: Any) -> float:
@@ -156,20 +153,20 @@ def busy(run: Callable[..., object], *batch: Any) -> float:
         run(*batch)
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-    kernels = [
-        event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA
-    ]
-    names: dict[str, int] = {}
-    for event in kernels:
-        names[event.name[:60]] = names.get(event.name[:60], 0) + 1
-    most = sorted(names.items(), key=lambda item: -item[1])[:8]
-    print(f"{len(kernels)} kernels and copies, such as {most}", flush=True)
-    print(
-        profile.key_averages().table(
-            sort_by="self_cpu_time_total", row_limit=18, max_name_column_width=40
-        )
-    )
+    cuda = torch.autograd.DeviceType.CUDA
+    kernels = [event for event in profile.events() if event.device_type == cuda]
+    names = Counter(event.name[:60] for event in kernels)
+    print(f"{len(kernels)} kernels and copies, such as {names.most_common(8)}", flush=True)
+    averages = profile.key_averages()
+    print(averages.table(sort_by="self_cpu_time_total", row_limit=18, max_name_column_width=40))
     return sum(event.device_time_total for event in kernels) / 1000
+
+
+def synchronize(device: str) -> None:
+    import torch
+
+    if device == "cuda":
+        torch.cuda.synchronize()
 
 
 def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
@@ -179,14 +176,19 @@ def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
     import torch
     import train_bilm
 
-    n_words = 12_000 if arguments.tiny else 1_500_000
-    sentences, vocabulary = (
-        sentences_of(arguments.text, n_words),
-        vocabulary_of(arguments.text, n_words),
-    )
-    n_tokens, n_steps = (500, 1) if arguments.tiny else (16384, 10)
+    text_words = 1_500_000
+    n_tokens = 16384
+    n_steps = 10
+    if arguments.tiny:
+        text_words = 12_000
+        n_tokens = 500
+        n_steps = 1
+    sentences = sentences_of(arguments.text, text_words)
+    vocabulary = vocabulary_of(arguments.text, text_words)
+    is_cuda = arguments.device == "cuda"
+    row = f"training, {size}"
     for precision in ("float32", "bf16"):
-        settings = SimpleNamespace(
+        settings = argparse.Namespace(
             size=size,
             tokens=n_tokens,
             precision=precision,
@@ -195,27 +197,23 @@ def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
         )
         trained = train_bilm.Training(len(vocabulary), settings)
         batches = list(train_bilm.batches_of(sentences, vocabulary, settings))
-        if arguments.device == "cuda":
+        if is_cuda:
             torch.cuda.reset_peak_memory_stats()
         # Libraries load kernels for each shape on first use.
         for batch in batches:
             trained.run_step(*batch)
-        if arguments.device == "cuda":
-            torch.cuda.synchronize()
-        start, n_words = time.perf_counter(), 0
+        synchronize(arguments.device)
+        n_words = 0
+        start = time.perf_counter()
         for batch in islice(batches, 3, None):
             n_words += trained.run_step(*batch)
-        if arguments.device == "cuda":
-            torch.cuda.synchronize()
-        rows.add(f"training, {size}", precision, n_words / (time.perf_counter() - start))
-        if arguments.device == "cuda":
-            rows.add(f"training, {size}, GB", precision, torch.cuda.max_memory_allocated() / 1e9)
-        if arguments.device == "cuda" or arguments.tiny:
-            rows.add(
-                f"training, {size}, milliseconds of the GPU",
-                precision,
-                busy(trained.run_step, *batches[3]),
-            )
+        synchronize(arguments.device)
+        rows.add(row, precision, n_words / (time.perf_counter() - start))
+        if is_cuda:
+            rows.add(f"{row}, GB", precision, torch.cuda.max_memory_allocated() / 1e9)
+        if is_cuda or arguments.tiny:
+            milliseconds = busy(trained.run_step, *batches[3])
+            rows.add(f"{row}, milliseconds of the GPU", precision, milliseconds)
 
 
 def embedding(rows: Rows, arguments: argparse.Namespace) -> None:
@@ -223,21 +221,25 @@ def embedding(rows: Rows, arguments: argparse.Namespace) -> None:
     from elmo_tasks import Elmo
 
     sentences = sentences_of(arguments.text, 500 if arguments.tiny else 400_000)
+    n_words = sum(map(len, sentences))
     for precision in ("float32", "bf16"):
         elmo = Elmo.from_pretrained(device=arguments.device, precision=precision)
-        times, n_words = [], sum(map(len, sentences))
-        for turn in range(3):
+        for _ in elmo.embed_iter(sentences[:3000], progress=False):
+            pass
+        times = []
+        for _ in range(2):
             start = time.perf_counter()
-            for _ in elmo.embed_iter(sentences[:3000] if turn == 0 else sentences, progress=False):
+            for _ in elmo.embed_iter(sentences, progress=False):
                 pass
             times.append(time.perf_counter() - start)
-        rows.add("embed_iter, small-open", precision, n_words / min(times[1:]))
+        rows.add("embed_iter, small-open", precision, n_words / min(times))
     if arguments.name != "base":
         print(Elmo.from_pretrained(device=arguments.device, precision="auto"), flush=True)
 
 
 def speed(arguments: argparse.Namespace) -> None:
-    rows, sizes = Rows(arguments), ["tiny"] if arguments.tiny else ["small", "original"]
+    rows = Rows(arguments)
+    sizes = ["tiny"] if arguments.tiny else ["small", "original"]
     rows.limited(embedding, 40)
     for measure in (training, forward):
         for size in sizes:
@@ -247,22 +249,26 @@ def speed(arguments: argparse.Namespace) -> None:
 def allennlp(arguments: argparse.Namespace) -> None:
     """benchmarks/bilm.py: AllenNLP's biLM and ours, by number of sentences."""
     import torch
-    from bilm import PRECISIONS, compare, make_bilms, sentences
+    from bilm import PRECISIONS, compare, make_bilms, parts_of, sentences
 
-    rows, all_sentences = Rows(arguments), sentences()
+    rows = Rows(arguments)
+    all_sentences = sentences()
+    sizes = ["small", "original"]
+    batch_sizes = [1, 8, 64, 512]
+    if arguments.tiny:
+        sizes = ["tiny"]
+        batch_sizes = [1, 8]
 
     def measure(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
         with torch.no_grad():
             bilms = make_bilms(size, arguments.device, PRECISIONS[arguments.device])
-            for batch_size in (1, 8) if arguments.tiny else (1, 8, 64, 512):
-                used = all_sentences[: max(batch_size, 8)]
-                parts = [
-                    used[start : start + batch_size] for start in range(0, len(used), batch_size)
-                ]
-                for name, value in compare(arguments.device, bilms, parts, 2).items():
-                    rows.add(f"{size}, {batch_size} sentences", name, value)
+            for batch_size in batch_sizes:
+                parts = parts_of(all_sentences, batch_size)
+                speeds = compare(arguments.device, bilms, parts, repeats=2)
+                for name, tokens_per_second in speeds.items():
+                    rows.add(f"{size}, {batch_size} sentences", name, tokens_per_second)
 
-    for size in ["tiny"] if arguments.tiny else ["small", "original"]:
+    for size in sizes:
         rows.limited(measure, 60, size)
 
 
@@ -280,32 +286,30 @@ def tasks(arguments: argparse.Namespace) -> None:
             spacy.require_gpu()
         nlp = spacy.blank("en")
         nlp.add_pipe("elmo")
-        docs = [
-            spacy.tokens.Doc(nlp.vocab, words) for words in sentences_of(arguments.text, 100_000)
-        ]
-        docs = docs[:50] if arguments.tiny else docs
+        sentences = sentences_of(arguments.text, 100_000)
+        docs = [spacy.tokens.Doc(nlp.vocab, words) for words in sentences]
+        if arguments.tiny:
+            docs = docs[:50]
         list(nlp.pipe(docs[:20]))
         start = time.perf_counter()
         list(nlp.pipe(docs))
-        rows.add(
-            "vectors in spaCy",
-            arguments.device,
-            sum(map(len, docs)) / (time.perf_counter() - start),
-        )
+        seconds = time.perf_counter() - start
+        rows.add("vectors in spaCy", arguments.device, sum(map(len, docs)) / seconds)
 
     def entities(rows: Rows, arguments: argparse.Namespace) -> None:
-        sentences = sentences_of(arguments.text, 15_000)[: 20 if arguments.tiny else 600]
+        n_sentences = 20 if arguments.tiny else 600
+        sentences = sentences_of(arguments.text, 15_000)[:n_sentences]
+        inputs = [{"sentence": " ".join(words)} for words in sentences]
         for device in ("cpu", arguments.device):
-            archive = load_archive(
-                str(HERE / "models" / "ner"), cuda_device=0 if device == "cuda" else -1
-            )
+            cuda_device = 0 if device == "cuda" else -1
+            archive = load_archive(str(HERE / "models" / "ner"), cuda_device=cuda_device)
             predictor = Predictor.from_archive(archive)
-            inputs = [{"sentence": " ".join(words)} for words in sentences]
             predictor.predict_batch_json(inputs[:10])
             start = time.perf_counter()
             for first in range(0, len(inputs), 200):
                 predictor.predict_batch_json(inputs[first : first + 200])
-            rows.add("NER", device, sum(map(len, sentences)) / (time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            rows.add("NER", device, sum(map(len, sentences)) / seconds)
 
     rows.limited(vectors_in_spacy, 25)
     rows.limited(entities, 40)
@@ -317,27 +321,17 @@ def run(part: str, arguments: argparse.Namespace, seconds: float) -> None:
     tree = arguments.base if is_base else HERE
     path = [str(tree), str(tree / "benchmarks"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "PYTHONUNBUFFERED": "1"}
-    command = [
-        sys.executable,
-        str(Path(__file__).resolve()),
-        "--part",
-        part.split()[0],
-        "--to",
-        str(arguments.to),
-    ]
-    command += [
-        "--name",
-        "base" if is_base else "new",
-        "--device",
-        arguments.device,
-        "--text",
-        str(arguments.text),
-    ]
-    command += ["--tiny"] * arguments.tiny
     if part == "tests":
         only = ["-m", "gpu"] if arguments.device == "cuda" else ["tests/gpu"]
         command = [sys.executable, "-m", "pytest", "-q", "--continue-on-collection-errors", *only]
-    log, start = arguments.to / f"{part.replace(' ', '-')}.log", time.monotonic()
+    else:
+        command = [sys.executable, str(Path(__file__).resolve()), "--part", part.split()[0]]
+        command += ["--to", str(arguments.to), "--name", "base" if is_base else "new"]
+        command += ["--device", arguments.device, "--text", str(arguments.text)]
+        if arguments.tiny:
+            command.append("--tiny")
+    log = arguments.to / f"{part.replace(' ', '-')}.log"
+    start = time.monotonic()
     with log.open("w") as file:
         process = subprocess.Popen(
             command,
@@ -353,31 +347,37 @@ def run(part: str, arguments: argparse.Namespace, seconds: float) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             status = f"stopped after {seconds:.0f} s"
+    elapsed = time.monotonic() - start
     lines = log.read_text(errors="replace").splitlines()
-    print(
-        f"== {part}: {status}, {time.monotonic() - start:.0f} s: {lines[-1] if lines else ''}",
-        flush=True,
-    )
+    last_line = lines[-1] if lines else ""
+    print(f"== {part}: {status}, {elapsed:.0f} s: {last_line}", flush=True)
     if status != "exit 0":
         print("\n".join(lines[-25:]), flush=True)
 
 
 def show(results: Path) -> None:
-    """A table of the rows, with the best value of each column."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for line in results.read_text().splitlines() if results.exists() else []:
+    """A table of the rows, with all values of each column."""
+    lines = []
+    if results.exists():
+        lines = results.read_text().splitlines()
+    values: dict[str, dict[str, list[float]]] = {}
+    names = set()
+    for line in lines:
         entry = json.loads(line)
         column = f"{entry['tree']} {entry['column']}"
-        found.setdefault(entry["row"], {}).setdefault(column, []).append(entry["value"])
-    columns = sorted({column for row in found.values() for column in row})
+        names.add(column)
+        values.setdefault(entry["row"], {}).setdefault(column, []).append(entry["value"])
+    columns = sorted(names)
     print("\n| | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 1))
-    for row, values in found.items():
-        best = [values.get(column, []) for column in columns]
-        shown = [
-            ", ".join(f"{value:,.4g}" if value < 100 else f"{value:,.0f}" for value in each)
-            for each in best
-        ]
-        print(f"| {row} | " + " | ".join(shown) + " |")
+    for row, row_values in values.items():
+        cells = []
+        for column in columns:
+            cells.append(", ".join(map(rounded, row_values.get(column, []))))
+        print(f"| {row} | " + " | ".join(cells) + " |")
+
+
+def rounded(value: float) -> str:
+    return f"{value:,.4g}" if value < 100 else f"{value:,.0f}"
 
 
 def main() -> None:
@@ -401,19 +401,23 @@ def main() -> None:
     if arguments.part:
         {"speed": speed, "allennlp": allennlp, "tasks": tasks}[arguments.part](arguments)
         return
-    arguments.to, arguments.text = arguments.to.resolve(), arguments.text.resolve()
+    arguments.to = arguments.to.resolve()
+    arguments.text = arguments.text.resolve()
     arguments.to.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + arguments.seconds
     if arguments.device == "cuda":
         subprocess.run(
             ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
         )
-    code = "import platform, torch; print(platform.python_version(), torch.__version__, torch.version.cuda)"
+    code = "import platform, torch; "
+    code += "print(platform.python_version(), torch.__version__, torch.version.cuda)"
     subprocess.run([sys.executable, "-c", code])
     for part, limit in LIMITS.items():
-        left = min(limit, end - time.monotonic())
-        if part in arguments.only and left > 5 and (arguments.base or not part.endswith("base")):
-            run(part, arguments, left)
+        if part not in arguments.only or (part.endswith("base") and not arguments.base):
+            continue
+        seconds = min(limit, end - time.monotonic())
+        if seconds > 5:
+            run(part, arguments, seconds)
     show(arguments.to / "results.jsonl")
 
 

@@ -16,10 +16,11 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.files.shipped import MODELS
@@ -31,7 +32,8 @@ _CASES: dict[str, Callable[[str], str]] = {
     ", without capitals": str.lower,
     ", all capitals": str.upper,
 }
-_LEAF = re.compile(r"\(|\)|[^\s()]+(?:\s+[^\s()]+)?")
+# A bracket of a tree, or a tag and its word.
+_TREE_TOKEN = re.compile(r"\(|\)|[^\s()]+(?:\s+[^\s()]+)?")
 # Kinds of text in GUM with an open licence: CC BY (Wikinews) and CC BY-SA (Wikipedia, Wikivoyage).
 # GUM's own development and test documents of these kinds.
 HELD_BACK = {
@@ -40,9 +42,9 @@ HELD_BACK = {
     "bio": ("byron", "dvorak", "emperor", "jespersen"),
     "voyage": ("athens", "coron", "oakland", "vavau"),
 }
-# A word, what begins its tag, and the kind of name.
+# A word, what begins its tag, and its label.
 _ROW = re.compile(r"(?m)^(\S+) .*?(?:([BI]-)(\S+)|O)$")
-_ROW_OF_UNER = re.compile(r"(?m)^\S+\t(.*)\t(?:([BI]-)(\w+)|O)\t\S+\t\S+$")
+_UNER_ROW = re.compile(r"(?m)^\S+\t(.*)\t(?:([BI]-)(\w+)|O)\t\S+\t\S+$")
 # Labels of UNER and WNUT-17 and those of our model; None is no name.
 _LABELS = {
     "PER": "PERSON",
@@ -50,7 +52,10 @@ _LABELS = {
     "location": "LOC",
     "corporation": "ORG",
     "group": "ORG",
-} | dict.fromkeys(("OTH", "creative-work", "product"))
+    "OTH": None,
+    "creative-work": None,
+    "product": None,
+}
 
 
 def entities(source: Path, case: str = "") -> str:
@@ -64,19 +69,29 @@ def _entities(source: Path) -> str:
     text = source.read_text("utf-8")
     if source.suffix != ".iob2":
         return _ROW.sub(_two_columns, text)
-    sentences = _ROW_OF_UNER.sub(_two_columns, re.sub(r"(?m)^#.*\n", "", text)).split("\n\n")
-    # Earlier sentences of this file are in data/open, some of them to train on.
-    return "\n\n".join(sentences[1500:] if source.name == "en_ewt-ud-test.iob2" else sentences)
+    without_comments = re.sub(r"(?m)^#.*\n", "", text)
+    sentences = _UNER_ROW.sub(_two_columns, without_comments).split("\n\n")
+    if source.name == "en_ewt-ud-test.iob2":
+        # Earlier sentences of this file are in data/open, some of them to train on.
+        sentences = sentences[1500:]
+    return "\n\n".join(sentences)
 
 
 def _two_columns(row: re.Match) -> str:
+    word = row[1].replace(" ", "")
     label = _LABELS.get(row[3], row[3])
-    return f"{row[1].replace(' ', '')} {f'{row[2]}{label}' if label else 'O'}"
+    tag = f"{row[2]}{label}" if label else "O"
+    return f"{word} {tag}"
 
 
 def cased(content: str, case: str) -> str:
     """The content of a file with words in a different case."""
-    return _WORDS.sub(lambda found: (found[1] or "") + _CASES[case](found[2]), content)
+
+    def change(match: re.Match) -> str:
+        columns_before = match[1] or ""
+        return columns_before + _CASES[case](match[2])
+
+    return _WORDS.sub(change, content)
 
 
 def documents(gum: Path, kind: str, to_train: bool = False) -> str:
@@ -84,97 +99,99 @@ def documents(gum: Path, kind: str, to_train: bool = False) -> str:
     OntoGUM's coreference in columns of CoNLL-2012, with the sentences of its other file: of the
     documents that are held back, or of all others.
     """
-    parts = []
+    lines = []
     for file in sorted((gum / "coref/ontogum/conll").glob(f"GUM_{kind}_*.conll")):
-        if (file.stem.split("_")[2] in HELD_BACK[kind]) == to_train:
+        is_held_back = file.stem.split("_")[2] in HELD_BACK[kind]
+        if is_held_back == to_train:
             continue
-        rows = [
-            line.split("\t")
-            for line in file.read_text("utf-8").splitlines()
-            if line and line[0] != "#"
-        ]
-        sentences = (
-            (gum / "coref/ontogum/conllu" / f"{file.stem}.conllu")
-            .read_text("utf-8")
-            .strip()
-            .split("\n\n")
-        )
-        lengths = [len(re.findall(r"(?m)^\d+\t", sentence)) for sentence in sentences]
-        lines, start = [], 0
-        for length in lengths:
-            for number, (_, word, column) in enumerate(rows[start : start + length]):
-                # Between brackets, CoNLL-2012 has a "|".
-                column = (
-                    "-"
-                    if column == "_"
-                    else re.sub(r"(?<=\d)(?=\()|\)(?=[\d(])", lambda gap: gap[0] + "|", column)
-                )
-                lines.append(f"{file.stem} 0 {number} {word} XX * - - - - * {column}")
-            lines.append("")
-            start += length
-        parts += [f"#begin document ({file.stem}); part 000", *lines, "#end document"]
-    return "\n".join(parts) + "\n"
+        lines.append(f"#begin document ({file.stem}); part 000")
+        lines += _coref_lines(file, gum / "coref/ontogum/conllu" / f"{file.stem}.conllu")
+        lines.append("#end document")
+    return "\n".join(lines) + "\n"
+
+
+def _coref_lines(file: Path, conllu: Path) -> Iterator[str]:
+    rows = []
+    for line in file.read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            rows.append(line.split("\t"))
+    start = 0
+    for sentence in conllu.read_text("utf-8").strip().split("\n\n"):
+        n_words = len(re.findall(r"(?m)^\d+\t", sentence))
+        for number, (_, word, column) in enumerate(rows[start : start + n_words]):
+            yield f"{file.stem} 0 {number} {word} XX * - - - - * {_chains(column)}"
+        yield ""
+        start += n_words
+
+
+def _chains(column: str) -> str:
+    """A column of OntoGUM as in CoNLL-2012, which has a "|" between brackets."""
+    if column == "_":
+        return "-"
+    return re.sub(r"(?<=\d)(?=\()|\)(?=[\d(])", lambda gap: gap[0] + "|", column)
 
 
 def propositions(propbank: Path, trees: Path, kind: str) -> str:
     """PropBank's roles of MASC in columns of CoNLL-2012, with the words of the bracketed files."""
-    parts = []
+    lines = []
     for file in sorted((propbank / f"data/oanc/masc/{kind}").rglob("*.gold_skel")):
-        found = next(iter(sorted(trees.glob(f"{file.stem.replace('-ms98', '*-ms98')}.mrg*"))), None)
-        if found is None:
+        pattern = f"{file.stem.replace('-ms98', '*-ms98')}.mrg*"
+        tree_files = sorted(trees.glob(pattern))
+        if not tree_files:
             continue
-        sentences = iter(list(_leaves(found.read_text("utf-8"))))
-        parts.append(f"#begin document ({file.stem}); part 000")
-        for block in file.read_text("utf-8").strip().split("\n\n"):
-            rows = [line.split() for line in block.splitlines() if line.strip()]
-            words = next(words for words in sentences if len(words) == len(rows))
-            if not all(map(_is_sound, zip(*(row[8:] for row in rows), strict=True))):
-                continue
-            for number, (row, word) in enumerate(zip(rows, words, strict=True)):
-                lemma, sense = (row[6], row[7].partition(".")[2]) if row[6] != "-" else ("-", "-")
-                columns = [
-                    file.stem,
-                    "0",
-                    str(number),
-                    word,
-                    row[4],
-                    "*",
-                    lemma,
-                    sense,
-                    "-",
-                    "-",
-                    "*",
-                    *row[8:],
-                    "-",
-                ]
-                parts.append(" ".join(columns))
-            parts.append("")
-        parts.append("#end document")
+        lines.append(f"#begin document ({file.stem}); part 000")
+        lines += _proposition_lines(file, tree_files[0])
+        lines.append("#end document")
     # Five roles that the training data does not have: as a rare one that it has, they are errors.
-    return re.sub(r"\((?:R-ARGM-PRP|R-ARGM-EXT|ARGM-DSP)\*", "(ARGA*", "\n".join(parts)) + "\n"
+    return re.sub(r"\((?:R-ARGM-PRP|R-ARGM-EXT|ARGM-DSP)\*", "(ARGA*", "\n".join(lines)) + "\n"
+
+
+def _proposition_lines(file: Path, tree_file: Path) -> Iterator[str]:
+    sentences = _tree_words(tree_file.read_text("utf-8"))
+    for block in file.read_text("utf-8").strip().split("\n\n"):
+        rows = [line.split() for line in block.splitlines() if line.strip()]
+        # Not every tree has a block.
+        words = next(words for words in sentences if len(words) == len(rows))
+        roles_by_predicate = zip(*(row[8:] for row in rows), strict=True)
+        if not all(_is_sound(cells) for cells in roles_by_predicate):
+            continue
+        for number, (row, word) in enumerate(zip(rows, words, strict=True)):
+            yield _proposition_line(file.stem, number, word, row)
+        yield ""
+
+
+def _proposition_line(document: str, number: int, word: str, row: list[str]) -> str:
+    lemma = sense = "-"
+    if row[6] != "-":
+        lemma = row[6]
+        sense = row[7].partition(".")[2]
+    before_roles = f"{document} 0 {number} {word} {row[4]} * {lemma} {sense} - - *"
+    return " ".join([before_roles, *row[8:], "-"])
 
 
 def _is_sound(cells: tuple[str, ...]) -> bool:
     """Whether the roles of a predicate do not overlap, and it has one verb."""
-    brackets = re.findall(r"[()]", "".join(cells))
-    return (
-        brackets == ["(", ")"] * (len(brackets) // 2)
-        and sum(cell.startswith("(V*") for cell in cells) == 1
-    )
+    brackets = "".join(re.findall(r"[()]", "".join(cells)))
+    n_verbs = sum(cell.startswith("(V*") for cell in cells)
+    return n_verbs == 1 and not brackets.replace("()", "")
 
 
-def _leaves(text: str) -> Iterator[list[str]]:
+def _tree_words(text: str) -> Iterator[list[str]]:
     """The words of each tree, without traces."""
     depth = 0
     words: list[str] = []
-    for part in _LEAF.findall(text):
-        if part in "()":
-            depth += 1 if part == "(" else -1
+    for token in _TREE_TOKEN.findall(text):
+        if token == "(":
+            depth += 1
+        elif token == ")":
+            depth -= 1
             if depth == 0 and words:
                 yield words
                 words = []
-        elif len(leaf := part.split()) == 2 and leaf[0] != "-NONE-":
-            words.append(leaf[1].replace("-LRB-", "(").replace("-RRB-", ")"))
+        else:
+            tag, *leaves = token.split()
+            if leaves and tag != "-NONE-":
+                words.append(leaves[0].replace("-LRB-", "(").replace("-RRB-", ")"))
 
 
 def questions(source: Path) -> str:
@@ -182,33 +199,45 @@ def questions(source: Path) -> str:
     COVID-QA with the paragraph of the answer as the passage; paragraphs over 4,000 characters are
     left out.
     """
-    paragraphs = []
+    paragraphs: list[dict[str, Any]] = []
     for article in json.loads(source.read_text("utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:
-                for answer in question["answers"][:1]:
-                    start = paragraph["context"].rfind("\n\n", 0, answer["answer_start"]) + 2
-                    passage = paragraph["context"][start:].partition("\n\n")[0].strip()
-                    text, place = answer["text"].strip(), passage.find(answer["text"].strip())
-                    if place >= 0 and len(passage) <= 4000:
-                        answers = [{"text": text, "answer_start": place}]
-                        asked = {
-                            "id": str(question["id"]),
-                            "question": question["question"],
-                            "answers": answers,
-                        }
-                        paragraphs.append({"context": passage, "qas": [asked]})
+                paragraphs += _answered_passages(paragraph["context"], question)
     return json.dumps({"data": [{"title": "", "paragraphs": paragraphs}]})
+
+
+def _answered_passages(context: str, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The passage of the first answer, if there is one."""
+    for answer in question["answers"][:1]:
+        start = context.rfind("\n\n", 0, answer["answer_start"]) + 2
+        passage = context[start:].partition("\n\n")[0].strip()
+        text = answer["text"].strip()
+        answer_start = passage.find(text)
+        if answer_start == -1 or len(passage) > 4000:
+            continue
+        asked = {
+            "id": str(question["id"]),
+            "question": question["question"],
+            "answers": [{"text": text, "answer_start": answer_start}],
+        }
+        yield {"context": passage, "qas": [asked]}
 
 
 def in_case(value: Any, case: str) -> Any:
     """JSON with all texts in a different case; offsets still hold."""
     if isinstance(value, dict):
-        return {key: in_case(each, case) for key, each in value.items()}
+        return {key: in_case(child, case) for key, child in value.items()}
     if isinstance(value, list):
-        return [in_case(each, case) for each in value]
-    change = lambda letter: changed if len(changed := _CASES[case](letter)) == 1 else letter  # noqa: E731
-    return "".join(map(change, value)) if isinstance(value, str) else value
+        return [in_case(child, case) for child in value]
+    if isinstance(value, str):
+        return "".join(_letter_in_case(letter, case) for letter in value)
+    return value
+
+
+def _letter_in_case(letter: str, case: str) -> str:
+    changed = _CASES[case](letter)
+    return changed if len(changed) == 1 else letter
 
 
 def tagged(source: Path, case: str) -> str:
@@ -217,7 +246,8 @@ def tagged(source: Path, case: str) -> str:
 
 def roles(source: Path, case: str) -> str:
     """Every fourth document of a file of CoNLL-2012."""
-    return cased("#begin".join(source.read_text("utf-8").split("#begin")[::4]), case)
+    chosen = source.read_text("utf-8").split("#begin")[::4]
+    return cased("#begin".join(chosen), case)
 
 
 def articles(source: Path, case: str, number: int) -> str:
@@ -226,43 +256,72 @@ def articles(source: Path, case: str, number: int) -> str:
     return json.dumps({"data": in_case(content["data"][:number], case)})
 
 
-def evaluated(suffix: str, metric: str, content: Callable[[], str], archive: Path) -> float:
+@contextmanager
+def temporary_file(content: str, suffix: str) -> Iterator[str]:
+    """The name of a file with some content."""
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        yield file.name
+
+
+# Scores in per cent, by the names of their measures.
+Scores = dict[str, float]
+
+
+def evaluated(
+    archive: Path, *, content: Callable[[], str], suffix: str, metric: str, measure: str = "F1"
+) -> Scores:
     """A metric of `allennlp evaluate` for the content of a file."""
     from allennlp.commands.evaluate import evaluate_from_archive
 
-    with tempfile.NamedTemporaryFile("w", suffix=suffix, encoding="utf-8") as file:
-        file.write(content())
-        file.flush()
-        found: dict[str, Any] = evaluate_from_archive(str(archive), file.name)
-    return 100 * found[metric]
+    with temporary_file(content(), suffix) as file:
+        metrics: dict[str, Any] = evaluate_from_archive(str(archive), file)
+    return {measure: 100 * metrics[metric]}
 
 
-def tags(content: Callable[[], str], archive: Path) -> tuple[float, float, float]:
+class TagAccuracies(TypedDict):
+    universal: float
+    penn: float
+    both: float
+
+
+def tag_accuracies(content: str, archive: Path) -> TagAccuracies:
     """The accuracy of universal tags, of Penn Treebank tags and of both for CoNLL-U."""
     from elmo_tasks.data import PosReader
 
     predictor: Any = TrainedTask(archive).predictor
-    right, n_words = [0, 0, 0], 0
-    with tempfile.NamedTemporaryFile("w", suffix=".conllu", encoding="utf-8") as file:
-        file.write(content())
-        file.flush()
-        rows = [row for _, row in PosReader(tags="both").rows(file.name)]
+    with temporary_file(content, ".conllu") as file:
+        rows = [row for _, row in PosReader(tags="both").rows(file)]
     outputs = predictor.predict_batch_json([{"words": words} for words, _ in rows])
+    n_words = n_universal = n_penn = n_both = 0
     for (_, golds), output in zip(rows, outputs, strict=True):
         for gold, tag in zip(golds or [], output["tags"], strict=True):
-            pairs = zip([*gold.split("|", 1), gold], [*tag.split("|", 1), tag], strict=True)
-            right = [
-                count + (one == other) for count, (one, other) in zip(right, pairs, strict=True)
-            ]
+            gold_universal, gold_penn = gold.split("|", 1)
+            universal, penn = tag.split("|", 1)
             n_words += 1
-    universal, penn, both = (100 * count / n_words for count in right)
-    return universal, penn, both
+            n_universal += universal == gold_universal
+            n_penn += penn == gold_penn
+            n_both += tag == gold
+    return {
+        "universal": 100 * n_universal / n_words,
+        "penn": 100 * n_penn / n_words,
+        "both": 100 * n_both / n_words,
+    }
 
 
-def reliability(source: Path, archive: Path) -> Iterator[tuple[str, float]]:
+def parts_of_speech(archive: Path, *, source: Path, case: str) -> Scores:
+    accuracies = tag_accuracies(tagged(source, case), archive)
+    return {
+        "universal accuracy": accuracies["universal"],
+        "Penn accuracy": accuracies["penn"],
+    }
+
+
+def reliability(archive: Path, *, source: Path) -> Scores:
     """
-    Of the names found, by their probability: a measure and which share is right, in per cent; last,
-    the mean gap.
+    Of the names found, by their probability: a measure and which share is right; last, the mean
+    gap.
     """
     from elmo_tasks.text.tags import tags_to_spans
 
@@ -270,197 +329,214 @@ def reliability(source: Path, archive: Path) -> Iterator[tuple[str, float]]:
     sentences = source.read_text("utf-8").strip().split("\n\n")
     rows = [[line.split(" ") for line in sentence.split("\n")] for sentence in sentences]
     outputs = predictor.predict_batch_json([{"words": [word for word, _ in row]} for row in rows])
+    # For each tenth of the probability, the probabilities of its names, and which are right.
     bins: list[list[tuple[float, bool]]] = [[] for _ in range(10)]
     for row, output in zip(rows, outputs, strict=True):
         golds = tags_to_spans([tag for _, tag in row])
         for span in output["spans"]:
             is_right = (span["label"], span["start"], span["end"]) in golds
-            bins[min(int(10 * span["score"]), 9)].append((span["score"], is_right))
-    gap = 0.0
-    for number, found in enumerate(bins):
-        if found:
-            mean = 100 * sum(score for score, _ in found) / len(found)
-            right = 100 * sum(is_right for _, is_right in found) / len(found)
-            gap += len(found) * abs(mean - right)
-            named = (
-                f"{len(found)} with a probability of {number / 10:.1f} to {(number + 1) / 10:.1f}"
-            )
-            yield f"right, of {named} (mean {mean / 100:.2f}), in per cent", right
-    yield (
-        "mean difference of probability and share that is right, in points",
-        gap / sum(map(len, bins)),
-    )
+            number = min(int(10 * span["score"]), 9)
+            bins[number].append((span["score"], is_right))
+    scores = {}
+    gaps = 0.0
+    for number, names in enumerate(bins):
+        if not names:
+            continue
+        n_names = len(names)
+        mean = 100 * sum(score for score, _ in names) / n_names
+        right = 100 * sum(is_right for _, is_right in names) / n_names
+        gaps += n_names * abs(mean - right)
+        limits = f"{number / 10:.1f} to {(number + 1) / 10:.1f}"
+        named = f"{n_names} with a probability of {limits} (mean {mean / 100:.2f})"
+        scores[f"right, of {named}, in per cent"] = right
+    name_of_gap = "mean difference of probability and share that is right, in points"
+    scores[name_of_gap] = gaps / sum(len(names) for names in bins)
+    return scores
 
 
-def entailment(source: Path, archive: Path) -> float:
-    """The accuracy of entailment or not."""
-    header, *lines = source.read_text("utf-8").splitlines()
-    rows = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
+def share_equal(guesses: list[bool], golds: list[bool]) -> float:
+    """In per cent."""
+    n_right = sum(guess == gold for guess, gold in zip(guesses, golds, strict=True))
+    return 100 * n_right / len(golds)
+
+
+def entailment(archive: Path, *, pairs: Callable[[], list[tuple[str, str, bool]]]) -> Scores:
+    """The accuracy of entailment or not, of premises and hypotheses."""
+    rows = pairs()
     task: Any = TrainedTask(archive)
-    results = task([(row["sentence1"], row["sentence2"]) for row in rows])
+    results = task([(premise, hypothesis) for premise, hypothesis, _ in rows])
     guesses = [max(result, key=result.__getitem__) == "entailment" for result in results]
-    golds = [row["gold_label"] == "entailment" for row in rows]
-    return 100 * sum(one == other for one, other in zip(guesses, golds, strict=True)) / len(rows)
+    golds = [is_entailed for _, _, is_entailed in rows]
+    return {"accuracy": share_equal(guesses, golds)}
 
 
-def sentiment(labelled: Callable[[], list[tuple[str, bool]]], archive: Path) -> float:
+def monotone_changes(source: Path) -> list[tuple[str, str, bool]]:
+    """The pairs of MED."""
+    header, *lines = source.read_text("utf-8").splitlines()
+    columns = header.split("\t")
+    pairs = []
+    for line in lines:
+        row = dict(zip(columns, line.split("\t"), strict=True))
+        pairs.append((row["sentence1"], row["sentence2"], row["gold_label"] == "entailment"))
+    return pairs
+
+
+def captions(source: Path, case: str) -> list[tuple[str, str, bool]]:
+    """The first 3,000 pairs of SNLI, to compare with `monotone_changes`."""
+    change = _CASES[case]
+    pairs: list[tuple[str, str, bool]] = []
+    for line in source.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if row["gold_label"] == "-" or len(pairs) == 3000:
+            continue
+        is_entailed = row["gold_label"] == "entailment"
+        pairs.append((change(row["sentence1"]), change(row["sentence2"]), is_entailed))
+    return pairs
+
+
+def sentiment(archive: Path, *, labelled: Callable[[], list[tuple[str, bool]]]) -> Scores:
     """
     The accuracy of positive or negative: whether 4 and 5 stars together are likelier than 1 and 2.
     """
-    pairs = labelled()
-    results = TrainedTask(archive)([text for text, _ in pairs])
-    of = [result["probabilities"] for result in results]
-    guesses = [each[4] + each[5] > each[1] + each[2] for each in of]
-    return (
-        100
-        * sum(guess == gold for guess, (_, gold) in zip(guesses, pairs, strict=True))
-        / len(pairs)
-    )
+    texts = labelled()
+    guesses = []
+    for result in TrainedTask(archive)([text for text, _ in texts]):
+        stars = result["probabilities"]
+        guesses.append(stars[4] + stars[5] > stars[1] + stars[2])
+    golds = [is_positive for _, is_positive in texts]
+    return {"accuracy": share_equal(guesses, golds)}
 
 
 def reviews(source: Path) -> list[tuple[str, bool]]:
-    lines = [
-        line.rsplit("\t", 1) for line in source.read_text("utf-8").splitlines() if "\t" in line
-    ]
-    return [(text, label == "1") for text, label in lines]
+    labelled = []
+    for line in source.read_text("utf-8").splitlines():
+        if "\t" in line:
+            text, label = line.rsplit("\t", 1)
+            labelled.append((text, label == "1"))
+    return labelled
 
 
 def films(source: Path) -> list[tuple[str, bool]]:
     """The sentences of SST that are not neutral."""
-    trees = [line for line in source.read_text("utf-8").splitlines() if line[1] != "2"]
-    return [(" ".join(re.findall(r" ([^\s()]+)\)", tree)), int(tree[1]) > 2) for tree in trees]
+    labelled = []
+    for tree in source.read_text("utf-8").splitlines():
+        label = int(tree[1])
+        if label != 2:
+            words = re.findall(r" ([^\s()]+)\)", tree)
+            labelled.append((" ".join(words), label > 2))
+    return labelled
 
 
-def captions(source: Path, case: str, archive: Path) -> float:
-    """The accuracy of entailment or not on SNLI, to compare with `entailment`."""
-    rows = [
-        row
-        for row in map(json.loads, source.read_text("utf-8").splitlines())
-        if row["gold_label"] != "-"
-    ][:3000]
-    pairs = [(_CASES[case](row["sentence1"]), _CASES[case](row["sentence2"])) for row in rows]
-    task: Any = TrainedTask(archive)
-    guesses = [max(result, key=result.__getitem__) == "entailment" for result in task(pairs)]
-    right = (
-        guess == (row["gold_label"] == "entailment")
-        for guess, row in zip(guesses, rows, strict=True)
-    )
-    return 100 * sum(right) / len(rows)
+@dataclass(frozen=True)
+class Evaluation:
+    """A text that the archive of a task is scored on, if its file or folder exists."""
+
+    task: str
+    text: str
+    source: Path
+    score: Callable[[Path], Scores]
+    study: str = "other text"
+
+    def rows(self, archive: Path) -> Iterator[tuple[str, float]]:
+        """The names and values of the rows."""
+        for measure, value in self.score(archive).items():
+            name = f"{measure}, {self.text}" if self.text else measure
+            yield name, value
 
 
-# Task, text, measure, what it needs, and how an archive is scored.
-Test = tuple[str, str, str, Path, Callable[[Path], Any]]
-
-
-def tests_of_names(folder: Path, data: Path) -> Iterator[Test]:
-    of_uner = {
-        "web text (UNER EWT)": "English-EWT/en_ewt",
-        "news and Wikipedia (UNER PUD)": "English-PUD/en_pud",
+def name_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    files = {
+        "web text (UNER EWT)": folder / "UNER_English-EWT/en_ewt-ud-test.iob2",
+        "news and Wikipedia (UNER PUD)": folder / "UNER_English-PUD/en_pud-ud-test.iob2",
+        "German news and Wikipedia (UNER PUD)": folder / "UNER_German-PUD/de_pud-ud-test.iob2",
+        "web text of data/open (UNER EWT)": data / "ner_general/ewt.txt",
+        "Wikipedia (WikiGold)": data / "ner_general/wikigold.txt",
+        "tweets (WNUT-17)": data / "ner/test.txt",
+        "tweets (BTC)": data / "ner_general/tweets.txt",
     }
-    of_uner["German news and Wikipedia (UNER PUD)"] = "German-PUD/de_pud"
-    files = {text: folder / f"UNER_{name}-ud-test.iob2" for text, name in of_uner.items()}
-    files["web text of data/open (UNER EWT)"] = data / "ner_general/ewt.txt"
-    files["Wikipedia (WikiGold)"] = data / "ner_general/wikigold.txt"
-    files["tweets (WNUT-17)"] = data / "ner/test.txt"
-    files["tweets (BTC)"] = data / "ner_general/tweets.txt"
-    f1 = partial(evaluated, ".txt", "f1-measure-overall")
+    in_all_cases = ("web text (UNER EWT)", "Wikipedia (WikiGold)")
+    f1 = partial(evaluated, suffix=".txt", metric="f1-measure-overall")
     for text, file in files.items():
-        for case in _CASES if text in ("web text (UNER EWT)", "Wikipedia (WikiGold)") else [""]:
-            yield "ner", text + case, "F1", file, partial(f1, partial(entities, file, case))
+        for case in _CASES:
+            if case and text not in in_all_cases:
+                continue
+            score = partial(f1, content=partial(entities, file, case))
+            yield Evaluation("ner", text + case, file, score)
     dev = data / "ner_general/dev.txt"
-    yield "ner", "", "", dev, partial(reliability, dev)
+    yield Evaluation("ner", "", dev, partial(reliability, source=dev), study="reliability")
 
 
-def tests_of_structure(folder: Path, data: Path) -> Iterator[Test]:
-    """The tests of parts of speech, roles and coreference."""
-    for name, text in (
-        ("EWT", "web text"),
-        ("PUD", "news and Wikipedia"),
-        ("GUM", "16 kinds of text"),
-    ):
-        elsewhere = folder / f"UD_English-{name}/en_{name.lower()}-ud-test.conllu"
-        file = data / "pos/test.conllu" if name == "EWT" else elsewhere
-        for case in _CASES if name == "EWT" else [""]:
-            yield (
-                "pos",
-                f"{text} (UD {name}){case}",
-                "accuracy",
-                file,
-                partial(tags, partial(tagged, file, case)),
-            )
-    propbank, gum, ewt = (
-        folder / "propbank-release",
-        folder / "gum",
-        data / "srl/test/ewt.gold_conll",
-    )
-    f1 = partial(evaluated, ".gold_conll", "f1")
+def tag_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    ewt = data / "pos/test.conllu"
+    for case in _CASES:
+        score = partial(parts_of_speech, source=ewt, case=case)
+        yield Evaluation("pos", f"web text (UD EWT){case}", ewt, score)
+    for name, text in (("PUD", "news and Wikipedia"), ("GUM", "16 kinds of text")):
+        file = folder / f"UD_English-{name}/en_{name.lower()}-ud-test.conllu"
+        score = partial(parts_of_speech, source=file, case="")
+        yield Evaluation("pos", f"{text} (UD {name})", file, score)
+
+
+def role_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    f1 = partial(evaluated, suffix=".gold_conll", metric="f1")
+    masc = folder / "masc"
     for kind in ("written", "spoken"):
-        masc = partial(propositions, propbank, folder / "masc", kind)
-        yield "srl", f"{kind} text of MASC (PropBank)", "F1", folder / "masc", partial(f1, masc)
+        score = partial(f1, content=partial(propositions, folder / "propbank-release", masc, kind))
+        yield Evaluation("srl", f"{kind} text of MASC (PropBank)", masc, score)
+    ewt = data / "srl/test/ewt.gold_conll"
     for case in _CASES:
-        yield (
-            "srl",
-            f"a quarter of the web text (EWT){case}",
-            "F1",
-            ewt,
-            partial(f1, partial(roles, ewt, case)),
-        )
-    f1 = partial(evaluated, ".conll", "coref_f1")
+        score = partial(f1, content=partial(roles, ewt, case))
+        yield Evaluation("srl", f"a quarter of the web text (EWT){case}", ewt, score)
+
+
+def coref_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    gum = folder / "gum"
+    f1 = partial(evaluated, suffix=".conll", metric="coref_f1", measure="mean F1")
     for kind in HELD_BACK:
-        yield (
-            "coref",
-            f"{kind}, four documents (OntoGUM)",
-            "mean F1",
-            gum,
-            partial(f1, partial(documents, gum, kind)),
-        )
+        score = partial(f1, content=partial(documents, gum, kind))
+        yield Evaluation("coref", f"{kind}, four documents (OntoGUM)", gum, score)
 
 
-def tests_of_texts(folder: Path, data: Path) -> Iterator[Test]:
-    """The tests of questions, entailment and sentiment."""
+def question_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    f1 = partial(evaluated, suffix=".json", metric="f1")
     covid = folder / "COVID-QA/data/question-answering/200423_covidQA.json"
-    wikipedia, german = data / "squad/dev.json", folder / "xquad/xquad.de.json"
-    f1 = partial(evaluated, ".json", "f1")
-    yield (
-        "squad",
-        "papers about COVID-19 (COVID-QA)",
-        "F1",
-        covid,
-        partial(f1, partial(questions, covid)),
-    )
+    score = partial(f1, content=partial(questions, covid))
+    yield Evaluation("squad", "papers about COVID-19 (COVID-QA)", covid, score)
+    wikipedia = data / "squad/dev.json"
     for case in _CASES:
-        asked = partial(articles, wikipedia, case, 3)
-        yield (
-            "squad",
-            f"three articles of Wikipedia (SQuAD){case}",
-            "F1",
-            wikipedia,
-            partial(f1, asked),
-        )
-    asked = partial(articles, german, "", 12)
-    yield (
-        "squad",
-        "twelve articles of Wikipedia in German (XQuAD)",
-        "F1",
-        german,
-        partial(f1, asked),
-    )
-    snli, med = data / "snli/test.jsonl", folder / "MED/MED.tsv"
+        score = partial(f1, content=partial(articles, wikipedia, case, 3))
+        text = f"three articles of Wikipedia (SQuAD){case}"
+        yield Evaluation("squad", text, wikipedia, score)
+    german = folder / "xquad/xquad.de.json"
+    score = partial(f1, content=partial(articles, german, "", 12))
+    yield Evaluation("squad", "twelve articles of Wikipedia in German (XQuAD)", german, score)
+
+
+def sentence_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    """Of entailment and sentiment."""
+    snli = data / "snli/test.jsonl"
     for case in _CASES:
-        yield (
-            "snli",
-            f"captions (SNLI), entailment or not{case}",
-            "accuracy",
-            snli,
-            partial(captions, snli, case),
-        )
+        score = partial(entailment, pairs=partial(captions, snli, case))
+        yield Evaluation("snli", f"captions (SNLI), entailment or not{case}", snli, score)
+    med = folder / "MED/MED.tsv"
     text = "monotone changes of sentences (MED), entailment or not"
-    yield "snli", text, "accuracy", med, partial(entailment, med)
-    sst, amazon = data / "sst/test.txt", folder / "amazon_cells_labelled.txt"
-    text = "film reviews (SST), positive or negative"
-    yield "sst", text, "accuracy", sst, partial(sentiment, partial(films, sst))
-    text = "product reviews (Amazon), positive or negative"
-    yield "sst", text, "accuracy", amazon, partial(sentiment, partial(reviews, amazon))
+    score = partial(entailment, pairs=partial(monotone_changes, med))
+    yield Evaluation("snli", text, med, score)
+    sst = data / "sst/test.txt"
+    score = partial(sentiment, labelled=partial(films, sst))
+    yield Evaluation("sst", "film reviews (SST), positive or negative", sst, score)
+    amazon = folder / "amazon_cells_labelled.txt"
+    score = partial(sentiment, labelled=partial(reviews, amazon))
+    yield Evaluation("sst", "product reviews (Amazon), positive or negative", amazon, score)
+
+
+def evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
+    yield from name_evaluations(folder, data)
+    yield from tag_evaluations(folder, data)
+    yield from role_evaluations(folder, data)
+    yield from coref_evaluations(folder, data)
+    yield from question_evaluations(folder, data)
+    yield from sentence_evaluations(folder, data)
 
 
 def main() -> None:
@@ -473,23 +549,15 @@ def main() -> None:
     )
     parser.add_argument("--seed", default="", help="the seed of these archives, for the rows")
     arguments = parser.parse_args()
-    tests = chain.from_iterable(
-        each(arguments.folder, arguments.data)
-        for each in (tests_of_names, tests_of_structure, tests_of_texts)
-    )
-    for task, text, measure, needed, score in tests:
-        if not needed.exists() or task not in (arguments.tasks or [task]):
+    for evaluation in evaluations(arguments.folder, arguments.data):
+        task = evaluation.task
+        if arguments.tasks and task not in arguments.tasks:
             continue
-        values = score(arguments.models / task)
-        rows = values if measure == "" else [(f"{measure}, {text}", values)]
-        if task == "pos":
-            rows = [
-                (f"{kind} {measure}, {text}", value)
-                for kind, value in zip(("universal", "Penn"), values[:2], strict=True)
-            ]
-        for name, value in rows:
-            study = "other text" if measure else "reliability"
-            print(f'{study},{task},models/{task},{arguments.seed},"{name}",{value:.2f}', flush=True)
+        if not evaluation.source.exists():
+            continue
+        row_begin = f"{evaluation.study},{task},models/{task},{arguments.seed}"
+        for name, value in evaluation.rows(arguments.models / task):
+            print(f'{row_begin},"{name}",{value:.2f}', flush=True)
 
 
 if __name__ == "__main__":

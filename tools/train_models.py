@@ -17,17 +17,20 @@ import shutil
 import subprocess
 import sys
 import time
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+if TYPE_CHECKING:
+    from elmo_tasks.paper.plan import Plan, Run
+
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "models"
-_OF_PLAN = "the run with ELMo of the plan `open` (`training_configs/open.jsonnet`)"
+_PLAN = "the run with ELMo of the plan `open` (`training_configs/open.jsonnet`)"
+# The instructions that decide about the speed of products.
+_INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 # For each task: what its card says.
 CARDS: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_suffix(".json").read_text("utf-8")
@@ -40,12 +43,14 @@ def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
     from elmo_tasks.files.shipped import DEFAULT_BILM, PRETRAINED
 
     config = json.loads((run / "config.json").read_text())
-    # A tagger has its biLM inside its only embedder.
     model = config["model"]
     # Loading needs neither first weights nor a vocabulary from elsewhere.
     model.pop("initializer", None)
     config.pop("vocabulary", None)
-    owner = model if "bilm" in model else model["text_field_embedder"]["token_embedders"]["elmo"]
+    owner = model
+    if "bilm" not in model:
+        # A tagger has its biLM inside its only embedder.
+        owner = model["text_field_embedder"]["token_embedders"]["elmo"]
     owner["bilm"] = {
         "options": owner["bilm"]["options"],
         "included": DEFAULT_BILM,
@@ -54,18 +59,19 @@ def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
     text = json.dumps(config, indent=1)
     for path, name in roots.items():
         text = text.replace(path, name)
-    shutil.copytree(
-        run / "vocabulary", folder / "vocabulary", ignore=shutil.ignore_patterns(".lock")
-    )
+    without_locks = shutil.ignore_patterns(".lock")
+    shutil.copytree(run / "vocabulary", folder / "vocabulary", ignore=without_locks)
     shutil.copy(run / "meta.json", folder)
     (folder / "config.json").write_text(text)
     state = torch.load(run / "best.th", map_location="cpu", weights_only=True)
-    halves = {
-        k: v.half() if v.is_floating_point() else v
-        for k, v in state.items()
-        if ".bilm." not in f".{k}"
-    }
-    torch.save(halves, folder / "weights.th")
+    reduced = {}
+    for name, tensor in state.items():
+        if ".bilm." in f".{name}":
+            continue
+        if tensor.is_floating_point():
+            tensor = tensor.half()
+        reduced[name] = tensor
+    torch.save(reduced, folder / "weights.th")
 
 
 def measure(archive: Path, data: str) -> dict[str, Any]:
@@ -76,7 +82,7 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     from allennlp.commands.evaluate import evaluate_from_archive
     from allennlp.models import load_archive
     from allennlp.predictors import Predictor
-    from other_text import tags
+    from other_text import tag_accuracies
 
     from elmo_tasks.paper.train import surroundings
     from elmo_tasks.predictors.interpretation import texts_of
@@ -84,21 +90,20 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
 
     predictor: Any = Predictor.from_archive(load_archive(str(archive)))
     instances = list(predictor._dataset_reader.read(data))[:200]
-    n_words = sum(
-        len(tokens_of(instance[name])) for instance in instances for name in texts_of(instances[0])
-    )
+    names = texts_of(instances[0])
+    n_words = 0
+    for instance in instances:
+        n_words += sum(len(tokens_of(instance[name])) for name in names)
+    predictions = []
     start = time.process_time()
-    predictions = list(
-        chain.from_iterable(
-            predictor.predict_batch_instance(instances[first : first + 32])
-            for first in range(0, len(instances), 32)
-        )
-    )
+    for first in range(0, len(instances), 32):
+        predictions += predictor.predict_batch_instance(instances[first : first + 32])
     seconds = time.process_time() - start
     metrics: dict[str, Any] = {}
     if archive.parent == MODELS and data.endswith(".conllu"):
         # A pair of tags that is not in the training data has no label.
-        metrics["accuracy"] = tags(partial(Path(data).read_text, "utf-8"), archive)[2] / 100
+        content = Path(data).read_text("utf-8")
+        metrics["accuracy"] = tag_accuracies(content, archive)["both"] / 100
     elif archive.parent == MODELS:
         metrics = evaluate_from_archive(str(archive), data)
     # Kilobytes on Linux.
@@ -112,36 +117,33 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     }
 
 
-def furthest(one: Any, other: Any) -> float:
+def largest_difference(left: Any, right: Any) -> float:
     """
-    The largest difference of two numbers at the same place; texts and lists of other lengths are
-    not compared.
+    Of two numbers at the same position in JSON; texts and lists of other lengths are not compared.
     """
-    if isinstance(one, dict):
-        return max(
-            (furthest(one[key], other[key]) for key in one.keys() & other.keys()), default=0.0
-        )
-    if isinstance(one, list) and len(one) == len(other):
-        return max((furthest(*pair) for pair in zip(one, other, strict=True)), default=0.0)
-    return abs(one - other) if isinstance(one, float) and isinstance(other, float) else 0.0
+    pairs = []
+    if isinstance(left, dict):
+        pairs = [(left[key], right[key]) for key in left.keys() & right.keys()]
+    elif isinstance(left, list) and len(left) == len(right):
+        pairs = list(zip(left, right, strict=True))
+    elif isinstance(left, float) and isinstance(right, float):
+        return abs(left - right)
+    return max((largest_difference(*pair) for pair in pairs), default=0.0)
 
 
 def processor() -> str:
     """The instructions that decide about the speed of products."""
     flags = set(Path("/proc/cpuinfo").read_text().split())
-    return ", ".join(
-        flag
-        for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
-        if flag in flags
-    )
+    return ", ".join(flag for flag in _INSTRUCTIONS if flag in flags)
 
 
 def measured(archive: Path, data: str, file: Path) -> dict[str, Any]:
+    """What `measure` returns, by a process of its own, whose memory it is."""
     if not file.exists():
         command = [sys.executable, __file__, "--measure", str(archive), data, str(file)]
         subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    found: dict[str, Any] = json.loads(file.read_text())
-    return found
+    measurement: dict[str, Any] = json.loads(file.read_text())
+    return measurement
 
 
 def main() -> None:
@@ -159,32 +161,53 @@ def main() -> None:
         archive, data, file = arguments.measure
         Path(file).write_text(json.dumps(measure(Path(archive), data)))
         return
+    train_and_publish(arguments.tasks, arguments.data, arguments.runs)
+
+
+def train_and_publish(tasks: list[str], data: str, results: Path) -> None:
     from elmo_tasks.paper.plan import Plan
+
+    plan = Plan("open", results=results, data=data, seeds=1)
+    plan_runs = {}
+    for run in plan.runs(["table 1"], tasks):
+        if run.variant != "baseline":
+            plan_runs[run.task] = run
+    train([run for run in plan_runs.values() if CARDS[run.task].get("continues")])
+    roots = {plan.variables["ELMO_TASKS_DATA"]: "data/open", str(ROOT): "."}
+    for task in tasks:
+        if "config" in CARDS[task]:
+            publish(own_runs(task, plan), roots)
+    for run in plan_runs.values():
+        if "config" not in CARDS[run.task]:
+            publish([run], roots)
+
+
+def train(runs: "list[Run]") -> None:
     from elmo_tasks.paper.train import train_all
 
-    plan = Plan("open", results=arguments.runs, data=arguments.data, seeds=1)
-    runs = [run for run in plan.runs(["table 1"], arguments.tasks) if run.variant != "baseline"]
-    for run, problem in train_all([run for run in runs if CARDS[run.task].get("continues")]):
+    for run, problem in train_all(runs):
         if problem:
             raise RuntimeError(f"{run.name} {problem}")
-    of_tasks = [own_runs(task, plan) for task in arguments.tasks if "config" in CARDS[task]] + [
-        [run] for run in runs if "config" not in CARDS[run.task]
-    ]
-    roots = {plan.variables["ELMO_TASKS_DATA"]: "data/open", str(ROOT): "."}
-    for runs in of_tasks:
-        for run, problem in train_all(runs):
-            if problem:
-                raise RuntimeError(f"{run.name} {problem}")
-        run = max(runs, key=lambda run: json.loads(run.file.read_text())["dev"])
-        folder, trained = MODELS / run.task, run.folder / "run"
-        if not (run.folder / "half.json").exists():
-            # The model of an earlier training is replaced.
-            shutil.rmtree(folder, ignore_errors=True)
-            reduce(trained, folder, roots)
-        data = run.config.get("test_data_path") or run.config["validation_data_path"]
-        full = measured(trained, data, run.folder / "full.json")
-        half = measured(folder, data, run.folder / "half.json")
-        write_card(run, folder, full, half, [each.file for each in runs])
+
+
+def publish(runs: "list[Run]", roots: dict[str, str]) -> None:
+    """Trains the runs of a task, and writes the model and the card of the best one."""
+    train(runs)
+    best = max(runs, key=score_on_dev)
+    trained = best.folder / "run"
+    folder = MODELS / best.task
+    if not (best.folder / "half.json").exists():
+        # The model of an earlier training is replaced.
+        shutil.rmtree(folder, ignore_errors=True)
+        reduce(trained, folder, roots)
+    data = best.config.get("test_data_path") or best.config["validation_data_path"]
+    full = measured(trained, data, best.folder / "full.json")
+    half = measured(folder, data, best.folder / "half.json")
+    write_card(best, folder, full, half, [run.file for run in runs])
+
+
+def score_on_dev(run: "Run") -> float:
+    return float(json.loads(run.file.read_text())["dev"])
 
 
 def studied(task: str, study: str, title: str, seed: int) -> list[str]:
@@ -204,40 +227,43 @@ def studied(task: str, study: str, title: str, seed: int) -> list[str]:
     if n_seeds > 1:
         head = [f"| {title} | this model | {n_seeds} seeds |", "|---|---|---|"]
     rows = []
-    for measure, of_seeds in values.items():
-        cells = [f"{of_seeds.get(str(seed), of_seeds.get('', 0.0)):.1f}"]
+    for measure, values_by_seed in values.items():
+        value = values_by_seed.get(str(seed), values_by_seed.get("", 0.0))
+        cells = [f"{value:.1f}"]
         if n_seeds > 1:
-            cells.append(mean_and_deviation(list(of_seeds.values())))
+            cells.append(mean_and_deviation(list(values_by_seed.values())))
         rows.append(f"| {measure} | {' | '.join(cells)} |")
     return [*head, *rows, ""]
 
 
 def mean_and_deviation(values: list[float]) -> str:
-    return f"{mean(values):.1f} ± {stdev(values):.1f}" if len(values) > 1 else ""
+    if len(values) < 2:
+        return ""
+    return f"{mean(values):.1f} ± {stdev(values):.1f}"
 
 
-def own_runs(task: str, plan: Any) -> list[Any]:
+def own_runs(task: str, plan: "Plan") -> "list[Run]":
     """The runs of a model with a config of its own, which is in no table."""
     from elmo_tasks.configs import evaluate_file
     from elmo_tasks.files.json_files import text_digest
     from elmo_tasks.paper.plan import Run
 
-    name = CARDS[task]["config"]
-    text = evaluate_file(str(Path(__file__).with_name(f"{name}.jsonnet")), plan.variables)
+    card = CARDS[task]
+    name = card["config"]
+    file = Path(__file__).with_name(f"{name}.jsonnet")
+    text = evaluate_file(str(file), plan.variables)
     runs = []
-    for seed in range(1, CARDS[task].get("n_seeds", 1) + 1):
-        config = {
-            **json.loads(text),
-            **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), seed),
-        }
+    for seed in range(1, card.get("n_seeds", 1) + 1):
+        seeds = {"random_seed": seed, "numpy_seed": seed, "pytorch_seed": seed}
+        config = {**json.loads(text), **seeds}
         run = Run(
-            task,
-            name,
+            task=task,
+            variant=name,
             seed=seed,
             size=None,
             folder=plan.results / task / name / str(seed),
             config={**config, "evaluate_on_test": True},
-            settings={"data": CARDS[task]["corpora"]},
+            settings={"data": card["corpora"]},
             training_size=None,
             digest=text_digest(text)[:16],
             inputs=plan.inputs(config),
@@ -247,38 +273,27 @@ def own_runs(task: str, plan: Any) -> list[Any]:
 
 
 def write_card(
-    run: Any, folder: Path, full: dict[str, Any], half: dict[str, Any], files: list[Path]
+    run: "Run", folder: Path, full: dict[str, Any], half: dict[str, Any], files: list[Path]
 ) -> None:
+    """
+    Writes the README of a model. `full` and `half` are the measurements of its training's archive
+    and of the reduced one, and `files` has the scores of all its seeds.
+    """
     from elmo_tasks import TrainedTask
-    from elmo_tasks.paper.numbers import TASKS
 
-    card, task = CARDS[run.task], TrainedTask(folder)
-    name, metric, part = TASKS[run.task].score, TASKS[run.task].metric, TASKS[run.task].split
-    published = list((ROOT / "results/open" / run.task / run.variant).glob("?.json"))
-    scores = sorted(json.loads(path.read_text())[part] for path in published or files)
-    runs = f"{len(scores)} {'published runs' if published else 'runs'}"
-    seeds = card.get("seeds") or f"{scores[0]:.1f} to {scores[-1]:.1f} in {runs}"
+    card = CARDS[run.task]
+    task = TrainedTask(folder)
     example = task.predictor.examples[0]
-    result = json.dumps(task(*example), indent=1, ensure_ascii=False)
-    megabytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-    difference = furthest(full["predictions"], half["predictions"])
     call = ", ".join(json.dumps(text, ensure_ascii=False) for text in example)
-    front = {
-        "library_name": "elmo_tasks",
-        "license": card["license"],
-        "language": "en",
-        "tags": "[elmo]",
-    }
-    if "pipeline_tag" in card:
-        front["pipeline_tag"] = card["pipeline_tag"]
-    ours, whole = 100 * half["metrics"][metric], json.loads(run.file.read_text())[part]
-    changed = f"numbers in predictions differ by at most {difference:.4f}"
-    trained = f"`tools/{run.variant}.jsonnet`" if "config" in card else _OF_PLAN
-    best = f", the best of {card['n_seeds']} on the dev set" if "n_seeds" in card else ""
+    result = json.dumps(task(*example), indent=1, ensure_ascii=False)
+    trained = _PLAN
+    if "config" in card:
+        trained = f"`tools/{run.variant}.jsonnet`"
+    best = ""
+    if "n_seeds" in card:
+        best = f", the best of {card['n_seeds']} on the dev set"
     lines = [
-        "---",
-        *(f"{key}: {value}" for key, value in front.items()),
-        "---",
+        *front_matter(card),
         f"# {task.predictor.title}",
         "",
         task.predictor.about,
@@ -296,23 +311,73 @@ def write_card(
         "",
         "| | |",
         "|---|---|",
-        f"| data | {run.settings['data']}: {card['data']} |",
-        f"| {name}, {part} set | {ours:.1f}; {seeds} |",
-        f"| speed | {half['words_per_second']:,} words per CPU second, one thread, {half['machine']} ({processor()}) |",
-        f"| memory | {half['memory_mb']:,} MB with Python, torch and AllenNLP |",
-        f"| size | {megabytes:.1f} MB, without the biLM `small-open` that the package has |",
-        f"| whole archive of the training | {name} {whole:.2f} (here {ours:.2f}); {changed} |",
-        "",
-        *studied(
-            run.task, "other text", "On text of other kinds (`tools/other_text.py`)", run.seed
-        ),
-        *studied(run.task, "reliability", "Found names on the dev set, by probability", run.seed),
+    ]
+    for name, value in facts(run, folder, full, half, files).items():
+        lines.append(f"| {name} | {value} |")
+    lines.append("")
+    on_other_text = "On text of other kinds (`tools/other_text.py`)"
+    lines += studied(run.task, "other text", on_other_text, run.seed)
+    by_probability = "Found names on the dev set, by probability"
+    lines += studied(run.task, "reliability", by_probability, run.seed)
+    lines += [
         f"**Bad at** {card['bad_at']}",
         "",
         f"Trained by `make models`: {trained}, seed {run.seed}{best}.",
         "",
     ]
     (folder / "README.md").write_text("\n".join(lines), "utf-8")
+
+
+def front_matter(card: dict[str, Any]) -> list[str]:
+    """What the Hugging Face hub reads."""
+    lines = ["---", "library_name: elmo_tasks", f"license: {card['license']}"]
+    lines += ["language: en", "tags: [elmo]"]
+    if "pipeline_tag" in card:
+        lines.append(f"pipeline_tag: {card['pipeline_tag']}")
+    lines.append("---")
+    return lines
+
+
+def facts(
+    run: "Run", folder: Path, full: dict[str, Any], half: dict[str, Any], files: list[Path]
+) -> dict[str, str]:
+    """The table of a card."""
+    from elmo_tasks.paper.numbers import TASKS
+
+    card = CARDS[run.task]
+    paper_task = TASKS[run.task]
+    reduced_score = 100 * half["metrics"][paper_task.metric]
+    whole_score = json.loads(run.file.read_text())[paper_task.split]
+    difference = largest_difference(full["predictions"], half["predictions"])
+    n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    speed = f"{half['words_per_second']:,} words per CPU second, one thread"
+    return {
+        "data": f"{run.settings['data']}: {card['data']}",
+        f"{paper_task.score}, {paper_task.split} set": (
+            f"{reduced_score:.1f}; {scores_of_seeds(run, paper_task.split, files)}"
+        ),
+        "speed": f"{speed}, {half['machine']} ({processor()})",
+        "memory": f"{half['memory_mb']:,} MB with Python, torch and AllenNLP",
+        "size": f"{n_bytes / 1e6:.1f} MB, without the biLM `small-open` that the package has",
+        "whole archive of the training": (
+            f"{paper_task.score} {whole_score:.2f} (here {reduced_score:.2f}); "
+            f"numbers in predictions differ by at most {difference:.4f}"
+        ),
+    }
+
+
+def scores_of_seeds(run: "Run", split: str, files: list[Path]) -> str:
+    """The range of the published runs, or else of the scores in `files`."""
+    seeds = CARDS[run.task].get("seeds")
+    if seeds is not None:
+        return str(seeds)
+    what = "runs"
+    published = list((ROOT / "results/open" / run.task / run.variant).glob("?.json"))
+    if published:
+        files = published
+        what = "published runs"
+    scores = [json.loads(file.read_text())[split] for file in files]
+    return f"{min(scores):.1f} to {max(scores):.1f} in {len(scores)} {what}"
 
 
 if __name__ == "__main__":

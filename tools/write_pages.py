@@ -12,7 +12,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -46,7 +45,8 @@ _README_COLUMNS = {
     "increase": "increase",
     "paper: increase": "paper",
 }
-_OPEN, _STOPPED = Path("results/open"), Path("results/stopped")
+_OPEN = Path("results/open")
+_STOPPED = Path("results/stopped")
 
 
 def main() -> None:
@@ -76,7 +76,9 @@ def main() -> None:
     }
     for path, text in texts.items():
         old = path.read_text("utf-8")
-        new = f"{old.partition(_BEGIN)[0]}{_BEGIN}\n\n{text}\n\n{_END}{old.partition(_END)[2]}"
+        before, _, _ = old.partition(_BEGIN)
+        _, _, after = old.partition(_END)
+        new = f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}"
         if new != old and arguments.check:
             sys.exit(f"{path} differs from results/: run `make results`")
         path.write_text(new, "utf-8")
@@ -186,30 +188,35 @@ def old_and_new(new: pd.DataFrame, stopped: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for name in TABLES["table 1"]:
         task = TASKS[name]
-        variants = dict(zip(("baseline", "ELMo"), variants_of("table 1", name), strict=True))
-        row: dict[str, Any] = {"task": task.title}
+        baseline, elmo = variants_of("table 1", name)
+        row = {"task": task.title}
         for when, runs in (("stopped", stopped), ("now", new)):
-            means = {}
-            for column, variant in variants.items():
-                means[column] = scores_by_seed(whole(runs), name, variant, task.split).mean()
-                row[f"{column}, {when}"] = number(means[column])
-            row[f"gain, {when}"] = number(means["ELMo"] - means["baseline"])
-        commits = set()
-        for column, variant in variants.items():
-            runs = whole(new[(new["task"] == name) & (new["variant"] == variant)])
-            epochs = runs["epochs"]
-            about = {
-                "seeds": str(len(runs)),
-                "best epoch": number(epochs.map(best_epoch).mean(), 0),
-                "last epoch": number(epochs.map(len).mean(), 0),
-                "seconds": number(runs["seconds"].mean(), 0),
-            }
-            for key, value in about.items():
-                row[key] = value if column == "baseline" else f"{row[key]} / {value}"
-            commits |= set(runs["commit"])
+            whole_runs = whole(runs)
+            baseline_mean = scores_by_seed(whole_runs, name, baseline, task.split).mean()
+            elmo_mean = scores_by_seed(whole_runs, name, elmo, task.split).mean()
+            row[f"baseline, {when}"] = number(baseline_mean)
+            row[f"ELMo, {when}"] = number(elmo_mean)
+            row[f"gain, {when}"] = number(elmo_mean - baseline_mean)
+        task_runs = whole(new[new["task"] == name])
+        baseline_runs = task_runs[task_runs["variant"] == baseline]
+        elmo_runs = task_runs[task_runs["variant"] == elmo]
+        baseline_costs = costs(baseline_runs)
+        for key, elmo_cost in costs(elmo_runs).items():
+            row[key] = f"{baseline_costs[key]} / {elmo_cost}"
+        commits = {*baseline_runs["commit"], *elmo_runs["commit"]}
         row["commit"] = ", ".join(f"`{commit}`" for commit in sorted(commits))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def costs(runs: pd.DataFrame) -> dict[str, str]:
+    epochs = runs["epochs"]
+    return {
+        "seeds": str(len(runs)),
+        "best epoch": number(epochs.map(best_epoch).mean(), 0),
+        "last epoch": number(epochs.map(len).mean(), 0),
+        "seconds": number(runs["seconds"].mean(), 0),
+    }
 
 
 def whole(runs: pd.DataFrame) -> pd.DataFrame:
@@ -225,19 +232,23 @@ def by_commit(runs: pd.DataFrame) -> str:
     names: dict[str, list[str]] = defaultdict(list)
     runs = runs.assign(size=runs["size"].fillna(0).astype(int))
     for run in runs.sort_values(["task", "variant", "size", "seed"]).itertuples():
-        part = f"-{run.size}" if run.size else ""
-        code = f"{run.version}, commit `{run.commit}`"
-        names[code].append(f"{run.task}/{run.variant}/{run.seed}{part}")
-    return "\n".join(f"- {code}: {', '.join(listed)}" for code, listed in sorted(names.items()))
+        name = f"{run.task}/{run.variant}/{run.seed}"
+        if run.size:
+            name += f"-{run.size}"
+        names[f"{run.version}, commit `{run.commit}`"].append(name)
+    lines = []
+    for code, code_names in sorted(names.items()):
+        lines.append(f"- {code}: {', '.join(code_names)}")
+    return "\n".join(lines)
 
 
 def draw_figures(runs: dict[str, pd.DataFrame]) -> None:
     folder = _PAGE.parent
     files = draw_sizes(runs["figure 1"], folder) + draw_curves(runs["table 1"], folder)
     files += draw_mixes(runs["figure 2"], folder)
-    for path in files:
-        if path.suffix != ".svg":
-            path.unlink()
+    for file in files:
+        if file.suffix != ".svg":
+            file.unlink()
 
 
 def markdown(values: pd.DataFrame) -> str:

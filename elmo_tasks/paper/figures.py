@@ -1,19 +1,29 @@
 """Figures 1 and 2: their values and plots."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from pandas.api.typing import SeriesGroupBy
 
 from elmo_tasks.paper.numbers import TASKS, variants_of
 from elmo_tasks.paper.train import best_epoch
 
-__all__ = ["draw", "draw_curves", "draw_mixes", "draw_sizes", "epoch_values", "mix_table"]
-__all__ += ["size_values"]
+__all__ = [
+    "draw",
+    "draw_curves",
+    "draw_mixes",
+    "draw_sizes",
+    "epoch_values",
+    "mix_table",
+    "size_values",
+]
 
 _MODELS = ("baseline", "ELMo")
 _STYLES: dict[str, dict[str, Any]] = {
@@ -45,7 +55,8 @@ def _compared(runs: pd.DataFrame) -> pd.DataFrame:
     variants = {name: variants_of("table 1", name) for name in set(runs["task"])}
     is_compared = [run.variant in variants[run.task] for run in runs.itertuples()]
     chosen = runs[is_compared]
-    return chosen.assign(model=chosen["variant"].where(chosen["variant"] == "baseline", "ELMo"))
+    is_baseline = chosen["variant"] == "baseline"
+    return chosen.assign(model=chosen["variant"].where(is_baseline, "ELMo"))
 
 
 def mix_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -57,14 +68,17 @@ def mix_table(runs: pd.DataFrame) -> pd.DataFrame:
         if run.variant not in variants_of("figure 2", run.task):
             continue
         for mix in run.mix:
-            weights = {f"layer {layer}": weight for layer, weight in enumerate(mix["weights"])}
-            rows.append({"task": run.task, "place": mix["place"], **weights, "γ": mix["gamma"]})
+            row = {"task": run.task, "place": mix["place"]}
+            for layer, weight in enumerate(mix["weights"]):
+                row[f"layer {layer}"] = weight
+            row["γ"] = mix["gamma"]
+            rows.append(row)
     groups = pd.DataFrame(rows).groupby(["task", "place"])
     means = groups.mean().assign(seeds=groups.size()).reset_index()
     order = {task: number for number, task in enumerate(TASKS)}
-    means["order"] = means["task"].map(order)
-    means = means.sort_values("order", ignore_index=True, kind="stable")
-    return means.drop(columns="order")
+    return means.sort_values(
+        "task", key=lambda tasks: tasks.map(order), ignore_index=True, kind="stable"
+    )
 
 
 def draw(exhibit: str, runs: pd.DataFrame, folder: Path) -> list[Path]:
@@ -81,18 +95,23 @@ def draw_sizes(runs: pd.DataFrame, folder: Path) -> list[Path]:
     for task, panel in panels.items():
         for model in _MODELS:
             chosen = values[(values["task"] == task) & (values["model"] == model)]
-            scores = chosen.groupby("training examples")["score"]
-            mean = scores.mean()
-            deviation = scores.std().fillna(0)
-            style = {"marker": _MARKERS[model], "markersize": 3, **_STYLES[model]}
-            panel.plot(mean.index, mean, label=model, linewidth=1, **style)
-            lower, upper = mean - deviation, mean + deviation
-            color = _STYLES[model]["color"]
-            panel.fill_between(mean.index, lower, upper, color=color, alpha=0.15, linewidth=0)
+            _draw_mean(panel, model, chosen.groupby("training examples")["score"])
         panel.set(title=_title(runs, task), xlabel="training examples", ylabel=_score_of(task))
         panel.set_xscale("log")
         panel.legend(frameon=False)
     return _save(figure, values, folder / "figure1_examples")
+
+
+def _draw_mean(panel: Axes, model: str, scores: SeriesGroupBy) -> None:
+    """A line of the mean scores, and an area of the standard deviation around it."""
+    mean = scores.mean()
+    deviation = scores.std().fillna(0)
+    marker = _MARKERS[model]
+    style = _STYLES[model]
+    panel.plot(mean.index, mean, label=model, linewidth=1, marker=marker, markersize=3, **style)
+    lower = mean - deviation
+    upper = mean + deviation
+    panel.fill_between(mean.index, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
 
 
 def draw_curves(runs: pd.DataFrame, folder: Path) -> list[Path]:
@@ -104,21 +123,28 @@ def draw_curves(runs: pd.DataFrame, folder: Path) -> list[Path]:
     figure, panels = _panels(_tasks_of(values))
     for task, panel in panels.items():
         for model in _MODELS:
-            style = _STYLES[model]
             chosen = values[(values["task"] == task) & (values["model"] == model)]
-            for number, (_, curve) in enumerate(chosen.groupby("seed")):
-                epochs = curve["epoch"].tolist()
-                scores = curve["score"].tolist()
-                best = best_epoch(scores)
-                label = model if number == 0 else None
-                panel.plot(epochs, scores, linewidth=0.7, label=label, **style)
-                color = style["color"]
-                panel.plot(best, scores[best - 1], _MARKERS[model], color=color, markersize=4)
-                panel.plot(epochs[-1], scores[-1], "|", color=color, markersize=9)
+            label: str | None = model
+            for _, curve in chosen.groupby("seed"):
+                _draw_curve(panel, model, label, curve)
+                # The legend has each model once.
+                label = None
         panel.set(title=_title(runs, task), xlabel="epoch", ylabel=_score_of(task))
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.legend(frameon=False)
     return _save(figure, values, folder / "figure1_epoch")
+
+
+def _draw_curve(panel: Axes, model: str, label: str | None, curve: pd.DataFrame) -> None:
+    """One run: `curve` has a row for each of its epochs."""
+    style = _STYLES[model]
+    color = style["color"]
+    epochs = curve["epoch"].tolist()
+    scores = curve["score"].tolist()
+    best = best_epoch(scores)
+    panel.plot(epochs, scores, linewidth=0.7, label=label, **style)
+    panel.plot(best, scores[best - 1], _MARKERS[model], color=color, markersize=4)
+    panel.plot(epochs[-1], scores[-1], "|", color=color, markersize=9)
 
 
 def draw_mixes(runs: pd.DataFrame, folder: Path) -> list[Path]:
@@ -126,14 +152,12 @@ def draw_mixes(runs: pd.DataFrame, folder: Path) -> list[Path]:
     values = mix_table(runs)
     places = sorted(set(values["place"]))
     figure = Figure(figsize=(4 * len(places), 2.6), layout="constrained")
-    for panel, place in zip(figure.subplots(1, len(places), squeeze=False)[0], places, strict=True):
-        grid = values[values["place"] == place].set_index("task").filter(like="layer ").T
-        panel.imshow(grid, cmap="Greys", vmin=0, vmax=1, aspect="auto", origin="lower")
-        for row, weights in enumerate(grid.to_numpy()):
-            for column, weight in enumerate(weights):
-                color = "white" if weight > 0.5 else "black"
-                text = f"{weight:.2f}"
-                panel.text(column, row, text, ha="center", va="center", color=color)
+    panels = figure.subplots(1, len(places), squeeze=False)[0]
+    for panel, place in zip(panels, places, strict=True):
+        weights_by_task = values[values["place"] == place].set_index("task")
+        # Layers in rows, tasks in columns.
+        grid = weights_by_task.filter(like="layer ").T
+        _draw_grid(panel, grid)
         titles = [_title(runs, task, "\nstopped\nafter") for task in grid]
         panel.set_xticks(range(grid.shape[1]), titles, fontsize=6)
         panel.set_yticks(range(grid.shape[0]), grid.index)
@@ -141,13 +165,22 @@ def draw_mixes(runs: pd.DataFrame, folder: Path) -> list[Path]:
     return _save(figure, values, folder / "figure2")
 
 
+def _draw_grid(panel: Axes, grid: pd.DataFrame) -> None:
+    """A field for each weight, in grey and as a number."""
+    panel.imshow(grid, cmap="Greys", vmin=0, vmax=1, aspect="auto", origin="lower")
+    for (row, column), weight in np.ndenumerate(grid.to_numpy()):
+        color = "white" if weight > 0.5 else "black"
+        panel.text(column, row, f"{weight:.2f}", ha="center", va="center", color=color)
+
+
 def _title(runs: pd.DataFrame, task: str, stopped_after: str = ", stopped after") -> str:
     """The name of a task, and whether its runs were stopped early."""
     title = TASKS[task].title
-    of_task = runs[runs["task"] == task]
-    if not of_task["stopped"].any():
+    task_runs = runs[runs["task"] == task]
+    if not task_runs["stopped"].any():
         return title
-    return f"{title}{stopped_after} {max(map(len, of_task['epochs']))}"
+    n_epochs = task_runs["epochs"].map(len).max()
+    return f"{title}{stopped_after} {n_epochs}"
 
 
 def _score_of(task: str) -> str:
@@ -162,7 +195,7 @@ def _tasks_of(values: pd.DataFrame) -> list[str]:
 def _panels(tasks: list[str]) -> tuple[Figure, dict[str, Axes]]:
     """A figure with a panel for each task, three in a row."""
     n_columns = min(3, len(tasks))
-    n_rows = -(-len(tasks) // n_columns)
+    n_rows = math.ceil(len(tasks) / n_columns)
     figure = Figure(figsize=(3.3 * n_columns, 2.6 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, n_columns, squeeze=False).flatten()
     for unused in panels[len(tasks) :]:
@@ -172,10 +205,12 @@ def _panels(tasks: list[str]) -> tuple[Figure, dict[str, Axes]]:
 
 def _save(figure: Figure, values: pd.DataFrame, stem: Path) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_suffix(ending) for ending in (".svg", ".png", ".csv")]
+    svg = stem.with_suffix(".svg")
+    png = stem.with_suffix(".png")
+    csv = stem.with_suffix(".csv")
     # Equal values give identical files.
     with matplotlib.rc_context({"svg.hashsalt": stem.name}):
-        figure.savefig(paths[0], metadata={"Date": None})
-        figure.savefig(paths[1], dpi=150, metadata={"Software": None})
-    values.to_csv(paths[2], index=False)
-    return paths
+        figure.savefig(svg, metadata={"Date": None})
+        figure.savefig(png, dpi=150, metadata={"Software": None})
+    values.to_csv(csv, index=False)
+    return [svg, png, csv]

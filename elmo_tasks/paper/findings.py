@@ -1,5 +1,6 @@
 """What the runs say about the claims of the paper."""
 
+from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
@@ -54,26 +55,27 @@ _Verdicts = list[tuple[str, str]]
 def _row(text: str, verdicts: _Verdicts) -> list[str]:
     cells = [text]
     for column in _COLUMNS[1:]:
-        listed = ", ".join(name for verdict, name in verdicts if verdict == column)
-        cells.append(listed or _NONE)
+        names = [name for verdict, name in verdicts if verdict == column]
+        cells.append(", ".join(names) or _NONE)
     return cells
 
 
 def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
     verdicts = []
-    for name, of_task in _by_task(runs, claim.tasks):
+    for name, task_runs in _by_task(runs, claim.tasks):
         task = TASKS[name]
-        if of_task["stopped"].any():
+        if task_runs["stopped"].any():
             verdicts.append((_COLUMNS[4], task.title))
             continue
         split = "dev" if claim.exhibit in ("table 2", "table 3") else task.split
         variants = list(variants_of(claim.exhibit, name))
-        better = scores_by_seed(of_task, name, variants[claim.better], split)
-        worse = scores_by_seed(of_task, name, variants[claim.worse], split)
+        better = scores_by_seed(task_runs, name, variants[claim.better], split)
+        worse = scores_by_seed(task_runs, name, variants[claim.worse], split)
         if better.empty or worse.empty:
             continue
         difference = better.mean() - worse.mean()
-        verdicts.append(("yes" if difference > 0 else "no", f"{task.title} ({difference:+.1f})"))
+        verdict = "yes" if difference > 0 else "no"
+        verdicts.append((verdict, f"{task.title} ({difference:+.1f})"))
         has_variance = min(len(better), len(worse)) > 2 and better.std() + worse.std() > 0
         if has_variance and p_value(worse, better) < 0.05:
             verdicts.append((_COLUMNS[3], task.title))
@@ -83,37 +85,41 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
 def _faster(runs: pd.DataFrame) -> _Verdicts:
     """Whether the runs with ELMo pass the best score of the baseline's run before its epoch."""
     verdicts = []
-    for name, of_task in _by_task(runs, TABLES["table 1"]):
+    for name, task_runs in _by_task(runs, TABLES["table 1"]):
         task = TASKS[name]
-        if of_task["stopped"].any():
+        if task_runs["stopped"].any():
             verdicts.append((_COLUMNS[4], task.title))
             continue
-        epochs = of_task.set_index(["variant", "seed"])["epochs"]
-        if not {"baseline", task.elmo} <= set(of_task["variant"]):
+        epochs = task_runs.set_index(["variant", "seed"])["epochs"]
+        if not {"baseline", task.elmo} <= set(task_runs["variant"]):
             continue
-        common = sorted(set(epochs["baseline"].index) & set(epochs[task.elmo].index))
-        bests, passes = [], []
-        for seed in common:
-            baseline = epochs["baseline", seed]
-            first = _first_at_least(max(baseline), epochs[task.elmo, seed])
-            if first is not None:
-                bests.append(best_epoch(baseline))
-                passes.append(first)
-        if not common:
+        seeds = sorted(set(epochs["baseline"].index) & set(epochs[task.elmo].index))
+        if not seeds:
             continue
-        if len(passes) < len(common):
-            verdicts.append(("no", f"{task.title} ({len(passes)} of {len(common)} seeds)"))
+        baseline_epochs = []
+        elmo_epochs = []
+        for seed in seeds:
+            baseline_scores = epochs["baseline", seed]
+            elmo_epoch = _first_at_least(max(baseline_scores), epochs[task.elmo, seed])
+            if elmo_epoch is not None:
+                baseline_epochs.append(best_epoch(baseline_scores))
+                elmo_epochs.append(elmo_epoch)
+        n_passed = len(elmo_epochs)
+        if n_passed < len(seeds):
+            verdicts.append(("no", f"{task.title} ({n_passed} of {len(seeds)} seeds)"))
             continue
-        ours, theirs = pd.Series(passes).mean(), pd.Series(bests).mean()
-        verdict = "yes" if ours < theirs else "no"
-        verdicts.append((verdict, f"{task.title} ({ours:.0f} instead of {theirs:.0f})"))
+        elmo_mean = fmean(elmo_epochs)
+        baseline_mean = fmean(baseline_epochs)
+        verdict = "yes" if elmo_mean < baseline_mean else "no"
+        details = f"{elmo_mean:.0f} instead of {baseline_mean:.0f}"
+        verdicts.append((verdict, f"{task.title} ({details})"))
     return verdicts
 
 
 def _first_at_least(score: float, epochs: list[float]) -> int | None:
     """The first epoch, counted from 1, with at least this score."""
-    for number, score_of_epoch in enumerate(epochs, 1):
-        if score_of_epoch >= score:
+    for number, epoch_score in enumerate(epochs, 1):
+        if epoch_score >= score:
             return number
     return None
 
@@ -121,21 +127,26 @@ def _first_at_least(score: float, epochs: list[float]) -> int | None:
 def _gains_more(runs: pd.DataFrame, number: int) -> _Verdicts:
     """Whether the gain with a part of the training set, by its number, exceeds that with all."""
     verdicts = []
-    for name, of_task in _by_task(runs, TABLES["figure 1"]):
+    for name, task_runs in _by_task(runs, TABLES["figure 1"]):
         task = TASKS[name]
-        if of_task["stopped"].any():
+        if task_runs["stopped"].any():
             verdicts.append((_COLUMNS[4], task.title))
             continue
         # Shape: sizes in rows, variants in columns; the whole training set is the last row.
-        means = of_task.groupby(["training_size", "variant"])["dev"].mean().unstack().sort_index()
+        means = task_runs.groupby(["training_size", "variant"])["dev"].mean().unstack().sort_index()
         if len(means) < 3 or means.isna().any(axis=None):
             continue
         gains = (means[task.elmo] - means["baseline"]).tolist()
         details = f"{task.title} ({gains[number]:+.1f} instead of {gains[-1]:+.1f})"
-        verdicts.append(("yes" if gains[number] > gains[-1] else "no", details))
+        verdict = "yes" if gains[number] > gains[-1] else "no"
+        verdicts.append((verdict, details))
     return verdicts
 
 
 def _by_task(runs: pd.DataFrame, tasks: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
-    present = set(runs["task"])
-    return [(name, runs[runs["task"] == name]) for name in tasks if name in present]
+    chosen = []
+    for name in tasks:
+        task_runs = runs[runs["task"] == name]
+        if not task_runs.empty:
+            chosen.append((name, task_runs))
+    return chosen

@@ -32,11 +32,14 @@ def measure(plan: Plan, exhibit: str) -> str | None:
     """Measures Table 4 or 5, and returns the reason if that failed."""
     plan.results.mkdir(parents=True, exist_ok=True)
     try:
-        found = _neighbors(plan) if exhibit == "table 4" else _word_senses(plan)
+        if exhibit == "table 4":
+            scores = _neighbors(plan)
+        else:
+            scores = _word_senses(plan)
     except (OSError, ValueError) as error:
         return str(error)
     inputs = _inputs(plan, exhibit)
-    write_json(plan.results / MEASURED[exhibit], {**found, "inputs": inputs, **surroundings()})
+    write_json(plan.results / MEASURED[exhibit], {**scores, "inputs": inputs, **surroundings()})
     return None
 
 
@@ -76,20 +79,21 @@ def _neighbors(plan: Plan) -> dict[str, Any]:
     elmo = Elmo.from_pretrained(plan.variables["ELMO_TASKS_BILM"])
     with TemporaryDirectory() as folder:
         index = build_index(elmo, sentences, Path(folder, "index"))
-        found = find_neighbors(index, sentences)
-    return {"bilm": plan.bilm, "text": corpus.name, "glove": glove.nearest("play"), "biLM": found}
+        neighbors = find_neighbors(index, sentences)
+    return {
+        "bilm": plan.bilm,
+        "text": corpus.name,
+        "glove": glove.nearest("play"),
+        "biLM": neighbors,
+    }
 
 
 def find_neighbors(index: NeighborIndex, sentences: Iterable[list[str]]) -> list[dict[str, Any]]:
     """The nearest words of the paper's source sentences, which are among the `sentences`."""
-    sources = [marked_word(text) for text in TABLE_4 if "[" in text]
     queries = []
-    for source in sources:
-        n_words = len(source.words)
-        whole = next((words for words in sentences if words[:n_words] == source.words), None)
-        if whole is None:
-            raise ValueError(f"expected the sentence {' '.join(source.words)!r} in the text")
-        queries.append(Query(whole, source.position))
+    for text in TABLE_4:
+        if "[" in text:
+            queries.append(_whole_sentence(marked_word(text), sentences))
     rows = []
     for query, neighbors in zip(queries, index.search(queries, _N_NEIGHBORS), strict=True):
         nearest = []
@@ -98,3 +102,12 @@ def find_neighbors(index: NeighborIndex, sentences: Iterable[list[str]]) -> list
             nearest.append({"sentence": marked_text(neighbor), "cosine": cosine})
         rows.append({"source": marked_text(query), "nearest": nearest})
     return rows
+
+
+def _whole_sentence(source: Query, sentences: Iterable[list[str]]) -> Query:
+    """The sentence that begins with the words of the query, at the same position."""
+    n_words = len(source.words)
+    for words in sentences:
+        if words[:n_words] == source.words:
+            return Query(words, source.position)
+    raise ValueError(f"expected the sentence {' '.join(source.words)!r} in the text")

@@ -20,7 +20,8 @@ from elmo_tasks.vectors.layers import Layers
 
 __all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_text", "marked_word"]
 
-_ABOUT, _SENTENCES = "index.json", "sentences.txt"
+_ABOUT = "index.json"
+_SENTENCES = "sentences.txt"
 # Rows that are converted to float32 together: they and their copy fit into the cache of one core.
 # With 65,536 rows the same search took five times as long.
 _BLOCK = 2048
@@ -63,41 +64,56 @@ def build_index(
         raise FileExistsError(f"the index exists: {folder}")
     lines = [" ".join(words) for words in sentences if words]
     settings = {**(about or {}), "layers": list(layers), "dim": elmo.dim, "digest": _digest(elmo)}
-    of_job = {**settings, "sentences": text_digest("\n".join(lines))}
     folder.parent.mkdir(parents=True, exist_ok=True)
-    job = Job(folder, of_job, len(lines), part_sentences, ".npy", force=False, unit="sentences")
-    write, join = partial(_write_part, elmo, layers), partial(_join, lines, settings)
-    job.run(lines, write, FolderOutput(join, _ABOUT), workers=None, ray=None)
+    job = Job(
+        folder,
+        settings={**settings, "sentences": text_digest("\n".join(lines))},
+        n_items=len(lines),
+        part_items=part_sentences,
+        suffix=".npy",
+        force=False,
+        unit="sentences",
+    )
+    write = partial(_write_part, elmo, layers)
+    join = partial(_join, lines, settings)
+    job.run(lines, write, FolderOutput(join, mark=_ABOUT), workers=None, ray=None)
     return NeighborIndex(folder, elmo)
 
 
 def _write_part(elmo: Elmo, layers: Sequence[Layers], part: Part[str]) -> int:
-    arrays = elmo.embed([line.split() for line in part.items], layers="all", progress=False)
+    sentences = [line.split() for line in part.items]
+    arrays = elmo.embed(sentences, layers="all", progress=False)
     # Shape: (n_all_layers, n_words, dim)
-    words = np.concatenate(arrays, axis=1)
-    # Shape: (n_layers, n_words, dim)
-    vectors = np.stack([unit(_of_layer(words, layer)).astype(np.float16) for layer in layers])
+    all_layers = np.concatenate(arrays, axis=1)
+    vectors = []
+    for layer in layers:
+        # Shape: (n_words, dim)
+        layer_vectors = unit(_select_layer(all_layers, layer))
+        vectors.append(layer_vectors.astype(np.float16))
     with atomic_file(part.file) as temporary:
-        np.save(temporary, vectors)
+        np.save(temporary, np.stack(vectors))
     return len(part.items)
 
 
 def _join(lines: list[str], settings: dict[str, Any], parts: list[Path], folder: Path) -> None:
     for part in parts:
-        for layer, vectors in zip(settings["layers"], np.load(part, mmap_mode="r"), strict=True):
-            with open(folder / f"vectors-{layer}.bin", "ab") as file:
-                file.write(vectors.tobytes())
-    (folder / _SENTENCES).write_bytes("".join(f"{line}\n" for line in lines).encode())
+        # Shape: (n_layers, n_words, dim)
+        vectors = np.load(part, mmap_mode="r")
+        for layer, layer_vectors in zip(settings["layers"], vectors, strict=True):
+            with open(_vector_file(folder, layer), "ab") as file:
+                file.write(layer_vectors.tobytes())
+    text = "".join(f"{line}\n" for line in lines)
+    (folder / _SENTENCES).write_bytes(text.encode())
     write_json(folder / _ABOUT, settings)
 
 
-def _sentences_of(folder: Path) -> tuple[list[str], np.ndarray]:
-    """
-    The complete lines of `sentences.txt`, and the index of the first word of each, then the number
-    of all words.
-    """
-    lines = (folder / _SENTENCES).read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-    return lines, np.cumsum([0, *(len(line.split()) for line in lines)])
+def _vector_file(folder: Path, layer: Layers) -> Path:
+    return folder / f"vectors-{layer}.bin"
+
+
+def _complete_lines(path: Path) -> list[str]:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return text.split("\n")[:-1]
 
 
 class NeighborIndex:
@@ -115,12 +131,15 @@ class NeighborIndex:
             )
         self.layers: list[Layers] = self.about["layers"]
         self._elmo = elmo
-        self._sentences, self._starts = _sentences_of(folder)
+        self._sentences = _complete_lines(folder / _SENTENCES)
+        lengths = [len(line.split()) for line in self._sentences]
+        # The row of the first word of each sentence, and then the number of all rows.
+        self._starts = np.cumsum([0, *lengths])
         shape = (len(self), elmo.dim)
-        self.vectors = {
-            layer: np.memmap(folder / f"vectors-{layer}.bin", np.float16, "c", shape=shape)
-            for layer in self.layers
-        }
+        self.vectors: dict[Layers, np.ndarray] = {}
+        for layer in self.layers:
+            file = _vector_file(folder, layer)
+            self.vectors[layer] = np.memmap(file, np.float16, "c", shape=shape)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -128,12 +147,16 @@ class NeighborIndex:
     def occurrences(self, word: str) -> np.ndarray:
         """The rows of a word, ignoring case."""
         word = word.lower()
+        starts = self._starts[:-1].tolist()
         rows: list[int] = []
-        for start, line in zip(
-            self._starts.tolist(), map(str.lower, self._sentences), strict=False
-        ):
-            if word in line:
-                rows += [start + place for place, each in enumerate(line.split()) if each == word]
+        for start, sentence in zip(starts, self._sentences, strict=True):
+            lowered = sentence.lower()
+            # Quicker than to split every sentence.
+            if word not in lowered:
+                continue
+            for row, token in enumerate(lowered.split(), start=start):
+                if token == word:
+                    rows.append(row)
         return np.array(rows, np.int64)
 
     def at(self, row: int) -> Query:
@@ -154,44 +177,51 @@ class NeighborIndex:
         from the query's own sentence. `layer` is a layer of the index, by default its last one.
         With `same_word`, only other occurrences of the word are returned.
         """
-        layer = self.layers[-1] if layer is None else layer
-        arrays = self._elmo.embed([query.words for query in queries], layers=layer, progress=False)
+        if layer is None:
+            layer = self.layers[-1]
+        sentences = [query.words for query in queries]
+        arrays = self._elmo.embed(sentences, layers=layer, progress=False)
+        targets = []
+        for query, array in zip(queries, arrays, strict=True):
+            targets.append(array[query.position])
         # Shape: (n_queries, dim)
-        targets = unit(
-            np.stack([array[query.position] for array, query in zip(arrays, queries, strict=True)])
-        )
-        found = []
+        unit_targets = unit(np.stack(targets))
+        neighbors = []
         for start in range(0, len(queries), _QUERIES):
+            batch = slice(start, start + _QUERIES)
             # Shape: (at most _QUERIES, n_words)
-            cosines = _products(self.vectors[layer], targets[start : start + _QUERIES])
-            found += [
-                self._nearest(*pair, k, same_word)
-                for pair in zip(queries[start:], cosines, strict=False)
-            ]
-        return found
+            cosines = _products(self.vectors[layer], unit_targets[batch])
+            for query, query_cosines in zip(queries[batch], cosines, strict=True):
+                if same_word:
+                    self._hide_other_words(query, query_cosines)
+                neighbors.append(self._nearest(query, query_cosines, k))
+        return neighbors
 
-    def _nearest(
-        self, query: Query, cosines: np.ndarray, k: int, same_word: bool
-    ) -> list[Neighbor]:
-        if same_word:
-            rows = self.occurrences(query.words[query.position])
-            of_word = cosines[rows]
-            cosines.fill(-np.inf)
-            cosines[rows] = of_word
+    def _hide_other_words(self, query: Query, cosines: np.ndarray) -> None:
+        """Sets the cosines of all words but the query's to minus infinity."""
+        rows = self.occurrences(query.words[query.position])
+        kept = cosines[rows]
+        cosines.fill(-np.inf)
+        cosines[rows] = kept
+
+    def _nearest(self, query: Query, cosines: np.ndarray, k: int) -> list[Neighbor]:
         # The nearest word of each sentence. Shape: (n_sentences,)
         best = np.maximum.reduceat(cosines, self._starts[:-1])
         # Compared without spaces, because the same sentence may be split into different words.
         seen = {"".join(query.words)}
-        found: list[Neighbor] = []
+        neighbors: list[Neighbor] = []
         for number in np.argsort(-best, kind="stable").tolist():
-            words, start = self._sentences[number].split(), self._starts[number]
-            if len(found) == k or best[number] == -np.inf:
+            if len(neighbors) == k or best[number] == -np.inf:
                 break
-            if (text := "".join(words)) not in seen:
-                seen.add(text)
-                position = int(cosines[start : start + len(words)].argmax(0))
-                found.append(Neighbor(words, position, float(best[number])))
-        return found
+            words = self._sentences[number].split()
+            text = "".join(words)
+            if text in seen:
+                continue
+            seen.add(text)
+            start = self._starts[number]
+            position = int(cosines[start : start + len(words)].argmax(0))
+            neighbors.append(Neighbor(words, position, float(best[number])))
+        return neighbors
 
 
 def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -211,13 +241,15 @@ def _products(matrix: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def marked_word(text: str) -> Query:
     """The query for a sentence with one word in brackets, such as `They went to the [river] .`"""
-    marked = list(_MARKED.finditer(text))
-    if len(marked) != 1:
+    matches = list(_MARKED.finditer(text))
+    if len(matches) != 1:
         raise ValueError(
             f"expected one word in brackets, as in 'They went to the [river] .', got {text!r}"
         )
-    before = text[: marked[0].start()].split()
-    return Query([*before, marked[0][1], *text[marked[0].end() :].split()], len(before))
+    match = matches[0]
+    before = text[: match.start()].split()
+    after = text[match.end() :].split()
+    return Query([*before, match[1], *after], position=len(before))
 
 
 def marked_text(query: Query | Neighbor) -> str:
@@ -231,9 +263,13 @@ def _digest(elmo: Elmo) -> str:
     return weights_digest(elmo.bilm.options, elmo.bilm.state_dict()).hex()
 
 
-def _of_layer(array: np.ndarray, layer: Layers) -> np.ndarray:
+def _select_layer(array: np.ndarray, layer: Layers) -> np.ndarray:
     """Shape `(n_layers, n_words, dim)` to `(n_words, dim)`."""
-    chosen: np.ndarray = (
-        array.mean(0) if layer == "mix" else array[-1 if layer == "top" else int(layer)]
-    )
-    return chosen
+    selected: np.ndarray
+    if layer == "mix":
+        selected = array.mean(0)
+    elif layer == "top":
+        selected = array[-1]
+    else:
+        selected = array[int(layer)]
+    return selected

@@ -10,17 +10,33 @@ from typing import Any, NamedTuple
 from elmo_tasks.configs import evaluate_file
 from elmo_tasks.files.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 
-__all__ = ["LAYERS", "SOURCE", "TABLES", "TABLE_1", "TABLE_2", "TABLE_3", "TABLE_4", "TABLE_5"]
-__all__ += ["TABLE_6", "TASKS", "TRANSFORMER", "Task", "variants_of"]
+__all__ = [
+    "LAYERS",
+    "SOURCE",
+    "TABLES",
+    "TABLE_1",
+    "TABLE_2",
+    "TABLE_3",
+    "TABLE_4",
+    "TABLE_5",
+    "TABLE_6",
+    "TASKS",
+    "TRANSFORMER",
+    "PaperTask",
+    "variants_of",
+]
+
+# A variant of a task: arguments of its template.
+_Arguments = dict[str, Any]
 
 
-class Task(NamedTuple):
+class PaperTask(NamedTuple):
     """How the paper scores a task, and where its model in Table 1 has ELMo."""
 
     title: str
     score: str
     metric: str
-    places: tuple[str, ...]
+    elmo_at: tuple[str, ...]
     trained_on: str
     """The size of the paper's training set, as published with the data set."""
     split: str = "test"
@@ -28,7 +44,7 @@ class Task(NamedTuple):
     @property
     def elmo(self) -> str:
         """The variant with ELMo in Table 1."""
-        return "both" if len(self.places) == 2 else "input"
+        return "both" if len(self.elmo_at) == 2 else "input"
 
     @property
     def transformer(self) -> str:
@@ -39,13 +55,13 @@ class Task(NamedTuple):
 _BOTH = ("input", "output")
 TASKS = {
     # SQuAD's test set is not public.
-    "squad": Task("SQuAD", "F1", "f1", _BOTH, "87,599 questions", split="dev"),
-    "snli": Task("SNLI", "accuracy", "accuracy", _BOTH, "549,367 pairs"),
-    "srl": Task("SRL", "F1", "f1", ("input",), "75,187 sentences"),
-    "coref": Task("Coref", "mean F1", "coref_f1", ("input",), "2,802 documents"),
-    "ner": Task("NER", "F1", "f1-measure-overall", ("input",), "14,041 sentences"),
-    "sst": Task("SST-5", "accuracy", "accuracy", _BOTH, "8,544 sentences"),
-    "pos": Task("POS", "accuracy", "accuracy", (), "38,219 sentences"),
+    "squad": PaperTask("SQuAD", "F1", "f1", _BOTH, "87,599 questions", split="dev"),
+    "snli": PaperTask("SNLI", "accuracy", "accuracy", _BOTH, "549,367 pairs"),
+    "srl": PaperTask("SRL", "F1", "f1", ("input",), "75,187 sentences"),
+    "coref": PaperTask("Coref", "mean F1", "coref_f1", ("input",), "2,802 documents"),
+    "ner": PaperTask("NER", "F1", "f1-measure-overall", ("input",), "14,041 sentences"),
+    "sst": PaperTask("SST-5", "accuracy", "accuracy", _BOTH, "8,544 sentences"),
+    "pos": PaperTask("POS", "accuracy", "accuracy", (), "38,219 sentences"),
 }
 
 # Test sets: previous state of the art, baseline, ELMo, increase (relative).
@@ -125,44 +141,53 @@ TABLES = {
 """The tasks of each table and figure."""
 
 
-def variants_of(exhibit: str, name: str) -> dict[str, dict[str, Any]]:
+def variants_of(exhibit: str, name: str) -> dict[str, _Arguments]:
     """
     The variants that a table compares, in the order of its columns: names and template arguments.
     """
     task = TASKS[name]
-    elmo = {"elmo_at": list(task.places)}
-    l2_of_template = _lambda_of(name) if exhibit == "table 2" else None
-
-    def with_l2(value: float) -> tuple[str, dict[str, Any]]:
-        if value == l2_of_template:
-            # Not in the name, so tables share runs.
-            return task.elmo, elmo
-        return f"{task.elmo}-l2-{value:g}", {**elmo, "elmo": {"l2": value}}
-
-    return {
-        "table 1": {"baseline": {}, task.elmo: elmo},
+    baseline: dict[str, _Arguments] = {"baseline": {}}
+    elmo: dict[str, _Arguments] = {task.elmo: {"elmo_at": list(task.elmo_at)}}
+    if exhibit in ("table 1", "figure 1"):
+        return {**baseline, **elmo}
+    if exhibit == "figure 2":
+        return elmo
+    if exhibit == TRANSFORMER:
         # The plan names the transformer.
-        TRANSFORMER: {task.transformer: elmo},
-        "table 2": {
-            "baseline": {},
-            f"{task.elmo}-top": {**elmo, "elmo": {"layers": "top"}},
-            **dict(map(with_l2, (1.0, 0.001))),
-        },
-        "table 3": {
+        return {task.transformer: elmo[task.elmo]}
+    if exhibit == "table 2":
+        return {**baseline, **_layer_variants(name, elmo[task.elmo])}
+    if exhibit == "table 3":
+        return {
             "input": {"elmo_at": ["input"]},
-            "both": {"elmo_at": list(_BOTH)},
+            "both": {"elmo_at": ["input", "output"]},
             "output": {"elmo_at": ["output"]},
-        },
-        "table 6": {f"layer-{layer}": {"layer": layer} for layer in range(3)},
-        "figure 1": {"baseline": {}, task.elmo: elmo},
-        "figure 2": {task.elmo: elmo},
-    }[exhibit]
+        }
+    if exhibit == "table 6":
+        return {f"layer-{layer}": {"layer": layer} for layer in range(3)}
+    raise KeyError(exhibit)
+
+
+def _layer_variants(name: str, elmo: _Arguments) -> dict[str, _Arguments]:
+    """Table 2's variants with ELMo."""
+    task = TASKS[name]
+    variants = {f"{task.elmo}-top": {**elmo, "elmo": {"layers": "top"}}}
+    for l2 in (1.0, 0.001):
+        if l2 == _template_l2(name):
+            # Not in the name, so tables share runs.
+            variants[task.elmo] = elmo
+        else:
+            variants[f"{task.elmo}-l2-{l2:g}"] = {**elmo, "elmo": {"l2": l2}}
+    return variants
 
 
 @cache
-def _lambda_of(task: str) -> float:
-    """The lambda of a task's template."""
+def _template_l2(task: str) -> float:
+    """The lambda of a task's template; 0 if it has none."""
     template = TRAINING_CONFIGS / f"{task}_elmo.jsonnet"
-    config = evaluate_file(str(template), {"ELMO_TASKS_BILM": DEFAULT_BILM})
-    regularizers = dict(json.loads(config)["model"].get("regularizer", {"regexes": []})["regexes"])
-    return float(regularizers.get("layer_weights$", {"alpha": 0.0})["alpha"])
+    config = json.loads(evaluate_file(str(template), {"ELMO_TASKS_BILM": DEFAULT_BILM}))
+    regularizer = config["model"].get("regularizer", {"regexes": []})
+    for regex, penalty in regularizer["regexes"]:
+        if regex == "layer_weights$":
+            return float(penalty["alpha"])
+    return 0.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from os import PathLike
 from typing import NamedTuple
 
@@ -45,50 +45,59 @@ class LanguageModel:
     def __init__(
         self, bilm: str | PathLike[str], *, device: Device = None, precision: Precision = "float32"
     ) -> None:
-        place = device_of(device)
+        torch_device = device_of(device)
         options_file, weight_file = pretrained_files(bilm)
-        self.files = options_file, weight_file, options_file.with_name("vocab.txt")
-        self._bilm = (
-            Bilm.from_files(options_file, weight_file, precision=precision)
-            .requires_grad_(False)
-            .to(place)
-        )
-        self._words = WordList.from_file(self.files[2])
+        vocabulary_file = options_file.with_name("vocab.txt")
+        self.files = (options_file, weight_file, vocabulary_file)
+        self._bilm = Bilm.from_files(options_file, weight_file, precision=precision)
+        self._bilm.requires_grad_(False).to(torch_device)
+        self._words = WordList.from_file(vocabulary_file)
+        n_words = len(self._words)
         softmax = read_softmax(weight_file, self._bilm.options)
-        if softmax is None or len(softmax["weight"]) != len(self._words):
+        if softmax is None or len(softmax["weight"]) != n_words:
             raise ValueError(
-                f"expected a softmax over the {len(self._words)} words of vocab.txt: {weight_file}"
+                f"expected a softmax over the {n_words} words of vocab.txt: {weight_file}"
             )
-        self._softmax = (
-            LmSoftmax(len(self._words), self._bilm.options.projection_dim)
-            .requires_grad_(False)
-            .to(place)
-        )
+        self._softmax = LmSoftmax(n_words, self._bilm.options.projection_dim)
+        self._softmax.requires_grad_(False).to(torch_device)
         self._softmax.load_state_dict(softmax)
 
     def score(self, sentences: Iterable[list[str]]) -> Iterator[SentenceLikelihood]:
         """Scores sentences in their order. At most about 32,000 words are read ahead."""
         for chunk in chunks(sentences, _BATCH_WORDS // 4):
+            score_rows = partial(self._score_rows, chunk)
             scores: dict[int, SentenceLikelihood] = {}
-            for rows, of_rows in compute_by_length(
-                partial(self._score, chunk), chunk, _BATCH_WORDS, "a batch"
-            ):
-                scores.update(zip(rows, of_rows, strict=True))
-            yield from (scores[row] for row in range(len(chunk)))
+            for rows, row_scores in compute_by_length(score_rows, chunk, _BATCH_WORDS, "a batch"):
+                scores.update(zip(rows, row_scores, strict=True))
+            for row in range(len(chunk)):
+                yield scores[row]
 
-    def _score(self, chunk: list[list[str]], rows: list[int]) -> list[SentenceLikelihood]:
+    def _score_rows(self, chunk: list[list[str]], rows: list[int]) -> list[SentenceLikelihood]:
+        """Scores one batch: some sentences of a chunk."""
         batch = [chunk[row] for row in rows]
-        numbers = self._words.indices([*chain.from_iterable(batch), "<S>", "</S>", UNKNOWN_WORD])
+        batch_words = list(chain.from_iterable(batch))
+        numbers = self._words.indices([*batch_words, "<S>", "</S>", UNKNOWN_WORD])
         contexts = self._bilm.contexts(batch)
         # Shape: (2, n_predictions)
         targets = torch.tensor(numbers, device=contexts.targets.device)[contexts.targets]
-        likelihood = torch.stack(list(map(self._softmax.log_likelihood, contexts.hidden, targets)))
+        word_likelihoods = torch.stack(
+            [
+                self._softmax.log_likelihood(hidden, direction_targets)
+                for hidden, direction_targets in zip(contexts.hidden, targets, strict=True)
+            ]
+        )
         # Shape: (2, batch_size)
-        of_sentences = likelihood.new_zeros(2, len(batch)).index_add_(1, contexts.rows, likelihood)
-        words, scores = iter(numbers), []
-        for sentence, (forward, backward) in zip(batch, of_sentences.T.tolist(), strict=True):
-            n_unknown = list(islice(words, len(sentence))).count(numbers[-1])
-            scores.append(SentenceLikelihood(sentence, forward, backward, n_unknown))
+        likelihoods = word_likelihoods.new_zeros(2, len(batch))
+        likelihoods.index_add_(1, contexts.rows, word_likelihoods)
+        forward, backward = likelihoods.tolist()
+        unknown = numbers[-1]
+        scores = []
+        start = 0
+        for row, sentence in enumerate(batch):
+            end = start + len(sentence)
+            n_unknown = numbers[start:end].count(unknown)
+            scores.append(SentenceLikelihood(sentence, forward[row], backward[row], n_unknown))
+            start = end
         return scores
 
 
@@ -97,23 +106,24 @@ def summary(scores: Iterable[SentenceLikelihood]) -> dict[str, float]:
     `forward_perplexity`, `backward_perplexity`, their mean `perplexity`, `unknown_share` (of the
     words), and the numbers of `sentences` and `words`.
     """
-    forward = backward = 0.0
+    forward_nats = backward_nats = 0.0
     n_sentences = n_words = n_unknown = 0
     for score in scores:
-        forward, backward = forward - score.forward, backward - score.backward
-        n_sentences, n_words, n_unknown = (
-            n_sentences + 1,
-            n_words + len(score.words),
-            n_unknown + score.n_unknown,
-        )
+        forward_nats -= score.forward
+        backward_nats -= score.backward
+        n_sentences += 1
+        n_words += len(score.words)
+        n_unknown += score.n_unknown
     warn_of_unknown(n_unknown, n_words)
     # Each sentence has one prediction per word, and one for its end.
-    nats = torch.tensor([forward, backward], dtype=torch.float64) / max(1, n_words + n_sentences)
-    forward, backward = nats.exp().tolist()
+    n_predictions = max(1, n_words + n_sentences)
+    # Overflows to infinity, unlike `math.exp`.
+    nats = torch.tensor([forward_nats, backward_nats], dtype=torch.float64) / n_predictions
+    forward_perplexity, backward_perplexity = nats.exp().tolist()
     return {
-        "forward_perplexity": forward,
-        "backward_perplexity": backward,
-        "perplexity": (forward + backward) / 2,
+        "forward_perplexity": forward_perplexity,
+        "backward_perplexity": backward_perplexity,
+        "perplexity": (forward_perplexity + backward_perplexity) / 2,
         "unknown_share": n_unknown / max(1, n_words),
         "sentences": n_sentences,
         "words": n_words,

@@ -3,10 +3,9 @@
 import json
 import os
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,8 +36,15 @@ class _Key(NamedTuple):
     size: int | None
 
 
-# A task and a variant.
-_Call = tuple[str, str]
+class _Variant(NamedTuple):
+    """A variant of a task, by its name."""
+
+    task: str
+    name: str
+
+
+# The arguments of a template.
+_Arguments = dict[str, Any]
 
 _TASK_DEFAULTS: dict[str, Any] = {
     "arguments": {},
@@ -107,7 +113,9 @@ class Plan:
         changes: dict[str, dict[str, Any]] | None = None,
         seeds: int | None = None,
     ) -> None:
-        path = Path(name) if name.endswith(".jsonnet") else TRAINING_CONFIGS / f"{name}.jsonnet"
+        path = Path(name)
+        if path.suffix != ".jsonnet":
+            path = TRAINING_CONFIGS / f"{name}.jsonnet"
         environment = dict(os.environ)
         if data:
             environment["ELMO_TASKS_DATA"] = data
@@ -116,9 +124,12 @@ class Plan:
             environment["ELMO_TASKS_DATA"] = "data"
         variables = config_variables(environment)
         content = json.loads(evaluate_file(str(path), variables))
-        for key, value in (("BILM", bilm or content.get("bilm")), ("GLOVE", content.get("glove"))):
-            if value:
-                environment[f"ELMO_TASKS_{key}"] = value
+        bilm = bilm or content.get("bilm")
+        if bilm:
+            environment["ELMO_TASKS_BILM"] = bilm
+        glove = content.get("glove")
+        if glove:
+            environment["ELMO_TASKS_GLOVE"] = glove
         self.has_small_data = not environment.get("ELMO_TASKS_DATA")
         self.bilm = environment.get("ELMO_TASKS_BILM") or DEFAULT_BILM
         self.variables = config_variables(environment)
@@ -130,93 +141,109 @@ class Plan:
         self.tasks: dict[str, dict[str, Any]] = {}
         for task in content["tasks"]:
             self.tasks[task["task"]] = {**_TASK_DEFAULTS, **task}
-        self._evaluated: dict[_Call, str] = {}
+        self._evaluated: dict[_Variant, str] = {}
+        changes = changes or {}
         for task_name, task in self.tasks.items():
-            for name_of_change in ("", task_name):
-                _change(task, (changes or {}).get(name_of_change, {}))
+            _change(task, changes.get("", {}))
+            _change(task, changes.get(task_name, {}))
             if seeds is not None:
                 task["seeds"] = dict.fromkeys(task["seeds"], seeds)
 
     def runs(self, exhibits: Collection[str], tasks: Collection[str] | None = None) -> list[Run]:
         """Each run once. Table 1 and the first seeds come first, so results are useful early."""
-        exhibited: dict[tuple[str, str], dict[str, Any]] = {}
-        for exhibit, name in product(exhibits, self.tasks):
-            is_chosen = name in TABLES[exhibit] and name in (tasks or self.tasks)
-            if is_chosen and self.tasks[name]["seeds"].get(exhibit):
-                exhibited[exhibit, name] = self._variants(exhibit, name)
-        calls: dict[_Call, dict[str, Any]] = {}
-        for (_, name), variants in exhibited.items():
-            calls |= {(name, variant): arguments for variant, arguments in variants.items()}
-        configs = self._configs(calls)
+        exhibited: dict[tuple[str, str], list[_Variant]] = {}
+        arguments: dict[_Variant, _Arguments] = {}
+        for exhibit in exhibits:
+            for name in self._tasks_in(exhibit, tasks):
+                variant_arguments = self._variants(exhibit, name)
+                exhibited[exhibit, name] = list(variant_arguments)
+                arguments |= variant_arguments
+        configs = self._configs(arguments)
 
         ranks: dict[_Key, int] = {}
         for (exhibit, name), variants in exhibited.items():
             delay = 0 if exhibit in ("table 1", "figure 2") else 1
             for variant in variants:
-                for size, n_seeds in self._seeds(exhibit, name, configs[name, variant]).items():
+                seeds = self._seeds(exhibit, name, configs[variant])
+                for size, n_seeds in seeds.items():
                     for seed in range(1, n_seeds + 1):
-                        key = _Key(name, variant, seed, size)
-                        ranks[key] = min(ranks.get(key, seed + delay), seed + delay)
-        in_order = sorted(ranks, key=lambda key: ranks[key])
-        return [self._run(key, configs[key.task, key.variant]) for key in in_order]
+                        key = _Key(name, variant.name, seed, size)
+                        rank = seed + delay
+                        ranks[key] = min(ranks.get(key, rank), rank)
+        keys = sorted(ranks, key=lambda key: ranks[key])
+        return [self._run(key, configs[_Variant(key.task, key.variant)]) for key in keys]
 
-    def _variants(self, exhibit: str, name: str) -> dict[str, dict[str, Any]]:
-        variants = variants_of(exhibit, name)
-        if exhibit != TRANSFORMER:
-            return variants
-        if self.transformer is None:
-            raise ConfigurationError(f"expected a transformer in the plan, for {exhibit}")
-        elmo = {"transformer": self.transformer["settings"]}
-        return {variant: {**arguments, "elmo": elmo} for variant, arguments in variants.items()}
+    def _tasks_in(self, exhibit: str, tasks: Collection[str] | None) -> Iterator[str]:
+        """The names of the tasks, of `tasks` or all, for which the plan has runs of an exhibit."""
+        for name, task in self.tasks.items():
+            if tasks and name not in tasks:
+                continue
+            if name in TABLES[exhibit] and task["seeds"].get(exhibit):
+                yield name
+
+    def _variants(self, exhibit: str, name: str) -> dict[_Variant, _Arguments]:
+        """The variants of a task that an exhibit compares."""
+        shared: _Arguments = {}
+        if exhibit == TRANSFORMER:
+            if self.transformer is None:
+                raise ConfigurationError(f"expected a transformer in the plan, for {exhibit}")
+            shared["elmo"] = {"transformer": self.transformer["settings"]}
+        variants = {}
+        for variant, arguments in variants_of(exhibit, name).items():
+            variants[_Variant(name, variant)] = {**arguments, **shared}
+        return variants
 
     def _seeds(self, exhibit: str, name: str, config: str) -> dict[int | None, int]:
         """The number of seeds for each size of the training set; `None` is the whole set."""
-        seeds = self.tasks[name]["seeds"]
+        task = self.tasks[name]
+        n_seeds = task["seeds"][exhibit]
         if exhibit != "figure 1":
-            return {None: seeds[exhibit]}
-        total = size_of(Path(json.loads(config)["train_data_path"]))
-        sizes = [size for size in self.tasks[name]["sizes"] if total is None or size < total]
+            return {None: n_seeds}
         # The points for the whole training set are the runs of Table 1.
-        return {
-            None: max(seeds[exhibit], seeds.get("table 1", 0)),
-            **dict.fromkeys(sizes, seeds[exhibit]),
-        }
+        seeds: dict[int | None, int] = {None: max(n_seeds, task["seeds"].get("table 1", 0))}
+        total = size_of(Path(json.loads(config)["train_data_path"]))
+        for size in task["sizes"]:
+            if total is None or size < total:
+                seeds[size] = n_seeds
+        return seeds
 
-    def _configs(self, calls: dict[_Call, dict[str, Any]]) -> dict[_Call, str]:
+    def _configs(self, arguments: dict[_Variant, _Arguments]) -> dict[_Variant, str]:
         """
         The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's
         library again.
         """
-        new = {call: arguments for call, arguments in calls.items() if call not in self._evaluated}
+        new = [variant for variant in arguments if variant not in self._evaluated]
+        calls = [self._template_call(variant.task, arguments[variant]) for variant in new]
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "variants.jsonnet")
-            expressions = [self._expression(call[0], arguments) for call, arguments in new.items()]
-            file.write_text(f"[{', '.join(expressions)}]", encoding="utf-8")
+            file.write_text(f"[{', '.join(calls)}]", encoding="utf-8")
             evaluated = json.loads(evaluate_file(str(file), self.variables))
-        for call, config in zip(new, evaluated, strict=True):
-            overridden = with_overrides(config, self.tasks[call[0]]["overrides"])
-            self._evaluated[call] = json.dumps({**overridden, "evaluate_on_test": True})
+        for variant, config in zip(new, evaluated, strict=True):
+            overridden = with_overrides(config, self.tasks[variant.task]["overrides"])
+            self._evaluated[variant] = json.dumps({**overridden, "evaluate_on_test": True})
         return self._evaluated
 
-    def _expression(self, name: str, arguments: dict[str, Any]) -> str:
+    def _template_call(self, name: str, arguments: _Arguments) -> str:
         """The call of a task's template in Jsonnet, with the plan's and a variant's arguments."""
-        given = dict(self.tasks[name]["arguments"])
+        merged = dict(self.tasks[name]["arguments"])
         for key, value in arguments.items():
-            # Merges `elmo` from both.
-            given[key] = {**given.get(key, {}), **value} if isinstance(value, dict) else value
+            if isinstance(value, dict):
+                # `elmo` may be in both.
+                value = {**merged.get(key, {}), **value}
+            merged[key] = value
         template = json.dumps(str(TRAINING_CONFIGS / "lib" / f"{name}.libsonnet"))
-        passed = ", ".join(f"{key}={json.dumps(value)}" for key, value in given.items())
+        passed = ", ".join(f"{key}={json.dumps(value)}" for key, value in merged.items())
         return f"(import {template})({passed})"
 
     def _run(self, key: _Key, text: str) -> Run:
         task = self.tasks[key.task]
         overrides = dict(task["overrides"])
-        part = ""
+        size_suffix = ""
         if key.size is not None:
-            part = f"-{key.size}"
-            overrides_of_size = task["overrides_by_size"].get(str(key.size), {})
-            overrides |= overrides_of_size
-            text = json.dumps(with_overrides(json.loads(text), overrides_of_size))
+            size_suffix = f"-{key.size}"
+            size_overrides = task["overrides_by_size"].get(str(key.size), {})
+            overrides |= size_overrides
+            text = json.dumps(with_overrides(json.loads(text), size_overrides))
         config = json.loads(text)
         inputs = self.inputs(config)
         source = Path(config["train_data_path"])
@@ -226,35 +253,41 @@ class Plan:
         training_size = None
         if key.task in TABLES["figure 1"]:
             training_size = key.size or size_of(source)
-        # Paths in the folders begin with the names of the folders.
-        named = text
-        for root, called in self._roots():
-            named = named.replace(json.dumps(f"{root}/")[:-1], f'"{called}/')
+        patience = None
+        if self.must_converge:
+            patience = config["trainer"].get("patience")
         return Run(
             **key._asdict(),
-            folder=self.results / key.task / key.variant / f"{key.seed}{part}",
+            folder=self.results / key.task / key.variant / f"{key.seed}{size_suffix}",
             config={**config, **dict.fromkeys(_SEEDS, key.seed)},
             settings={"data": task["data"], "arguments": task["arguments"], "overrides": overrides},
             training_size=training_size,
-            digest=text_digest(f"{named}{part}")[:16],
+            digest=text_digest(f"{self._without_roots(text)}{size_suffix}")[:16],
             inputs=inputs,
-            patience=config["trainer"].get("patience") if self.must_converge else None,
+            patience=patience,
         )
+
+    def _without_roots(self, config: str) -> str:
+        """A config as JSON in which paths begin with the names of the folders of data and biLM."""
+        for name, root in self._roots().items():
+            config = config.replace(json.dumps(f"{root}/")[:-1], f'"{name}/')
+        return config
 
     def inputs(self, config: Any) -> dict[str, str]:
         """The digests of the data and biLM files that a config names and that exist."""
-        found = {}
-        for root, called in self._roots():
+        digests = {}
+        for name, root in self._roots().items():
             for path in sorted(set(strings_of(config))):
                 if path.startswith(f"{root}/") and Path(path).exists():
-                    found[called + path.removeprefix(root)] = digest_of(Path(path))
-        return found
+                    digests[name + path.removeprefix(root)] = digest_of(Path(path))
+        return digests
 
-    def _roots(self) -> list[tuple[str, str]]:
-        return [
-            (self.variables["ELMO_TASKS_DATA"], "data"),
-            (self.variables["ELMO_TASKS_BILM"], "biLM"),
-        ]
+    def _roots(self) -> dict[str, str]:
+        """The folders of the data and the biLM."""
+        return {
+            "data": self.variables["ELMO_TASKS_DATA"],
+            "biLM": self.variables["ELMO_TASKS_BILM"],
+        }
 
     def notes(self, tasks: Collection[str]) -> list[str]:
         """The data and settings of some tasks."""
@@ -299,7 +332,9 @@ def digest_of(path: Path) -> str:
 @lru_cache
 def size_of(source: Path) -> int | None:
     """The number of items of a training set; `None` if it does not exist here."""
-    return len(_items(source)) if source.exists() else None
+    if not source.exists():
+        return None
+    return len(_items(source))
 
 
 def write_subset(source: Path, size: int, folder: Path) -> Path:
@@ -312,9 +347,10 @@ def write_subset(source: Path, size: int, folder: Path) -> Path:
         items = _items(source)
         # By the digest of the index, not of the text, so equal pairs are not chosen together.
         order = sorted(range(len(items)), key=lambda index: text_digest(str(index)))
+        chosen = [items[index] for index in sorted(order[:size])]
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_file(target) as part:
-            part.write_text("".join(items[index] for index in sorted(order[:size])), "utf-8")
+        with atomic_file(target) as temporary:
+            temporary.write_text("".join(chosen), "utf-8")
     return target
 
 
@@ -325,5 +361,8 @@ def _items(source: Path) -> list[str]:
     """
     if source.suffix == ".jsonl":
         return [f"{json.dumps(pair)}\n" for _, pair in labelled_pairs(str(source))]
-    sentences = (rows for _, rows in annotated_sentences(str(source)))
-    return ["\n".join(" ".join(columns) for _, columns in rows) + "\n\n" for rows in sentences]
+    sentences = []
+    for _, rows in annotated_sentences(str(source)):
+        lines = [" ".join(columns) + "\n" for _, columns in rows]
+        sentences.append("".join(lines) + "\n")
+    return sentences

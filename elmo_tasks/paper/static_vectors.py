@@ -19,10 +19,11 @@ class StaticVectors:
         self._words: list[str] = []
         rows: list[np.ndarray] = []
         for number, line in numbered_lines(path):
-            # Some of GloVe's words contain spaces.
-            word, *numbers = line.rstrip().rsplit(
-                " ", len(rows[0]) if rows else line.rstrip().count(" ")
-            )
+            line = line.rstrip()
+            if not rows:
+                dim = line.count(" ")
+            # From the right, because some of GloVe's words contain spaces.
+            word, *numbers = line.rsplit(" ", dim)
             try:
                 rows.append(np.array(numbers, np.float32))
             except ValueError as error:
@@ -45,7 +46,8 @@ class StaticVectors:
         # Shape: (n_words,)
         cosines = self._vectors @ self._vectors[row]
         cosines[row] = -np.inf
-        best = np.argsort(-cosines, kind="stable")[: min(k, len(cosines) - 1)]
+        n_neighbors = min(k, len(cosines) - 1)
+        best = np.argsort(-cosines, kind="stable")[:n_neighbors]
         return [(self._words[index], float(cosines[index])) for index in best]
 
 

@@ -21,9 +21,25 @@ from elmo_tasks.paper.plan import Plan
 from elmo_tasks.paper.train import best_epoch, sort_out
 from elmo_tasks.version import __version__
 
-__all__ = ["TITLES", "Table", "compared", "finished_runs", "neighbor_table", "notes", "or_stopped"]
-__all__ += ["p_value", "runs_of", "scores_by_seed", "side_by_side", "stopped_runs", "table"]
-__all__ += ["table_of", "version_notes", "word_sense_notes", "word_sense_table"]
+__all__ = [
+    "TITLES",
+    "Table",
+    "compared",
+    "finished_runs",
+    "neighbor_table",
+    "notes",
+    "or_stopped",
+    "p_value",
+    "runs_of",
+    "scores_by_seed",
+    "side_by_side",
+    "stopped_runs",
+    "table",
+    "table_of",
+    "version_notes",
+    "word_sense_notes",
+    "word_sense_table",
+]
 
 TITLES = {
     "table 1": "Table 1: baseline and ELMo",
@@ -41,7 +57,7 @@ _COLUMNS = {
 _TRANSFORMER_COLUMN = "frozen transformer"
 # Of Table 1.
 _COLUMNS_OF_PAPER = ["previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
-# The columns that a table compares.
+# The numbers of the two columns that a table compares.
 _COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
 _NONE = "–"
 # Of scores by a different version of this package.
@@ -97,7 +113,9 @@ def finished_runs(
     if exhibit == "table 1":
         exhibits.append(TRANSFORMER)
     scores = sort_out(plan.runs(exhibits, tasks)).scores
-    return runs_of(scores) if scores else None
+    if not scores:
+        return None
+    return runs_of(scores)
 
 
 def stopped_runs(folder: Path) -> pd.DataFrame:
@@ -125,25 +143,27 @@ def or_stopped(
         return runs
     chosen = []
     for task in paper.TABLES[exhibit]:
-        earlier = _of_exhibit(exhibit, task, stopped)
-        new = None
+        task_runs = _complete_runs(exhibit, task, stopped)
         if runs is not None:
-            new = runs[runs["task"] == task]
-        if new is None or not _cells(earlier) <= _cells(new):
-            new = earlier
-        chosen.append(new)
-    together = [rows for rows in chosen if not rows.empty]
-    return pd.concat(together, ignore_index=True) if together else None
+            new_runs = runs[runs["task"] == task]
+            if _cells(task_runs) <= _cells(new_runs):
+                task_runs = new_runs
+        if not task_runs.empty:
+            chosen.append(task_runs)
+    if not chosen:
+        return None
+    return pd.concat(chosen, ignore_index=True)
 
 
-def _of_exhibit(exhibit: str, task: str, runs: pd.DataFrame) -> pd.DataFrame:
+def _complete_runs(exhibit: str, task: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of a task in a table of the seeds that all of its columns have, or in a figure."""
     variants = variants_of(exhibit, task)
-    chosen = runs[(runs["task"] == task) & runs["variant"].isin(variants)]
+    compared_runs = runs[(runs["task"] == task) & runs["variant"].isin(variants)]
     if exhibit == "figure 1":
-        return chosen
-    chosen = chosen[chosen["size"].isna()]
-    n_variants = chosen.groupby("seed")["variant"].transform("count")
-    return chosen[n_variants == len(variants)]
+        return compared_runs
+    whole_runs = compared_runs[compared_runs["size"].isna()]
+    n_variants = whole_runs.groupby("seed")["variant"].transform("count")
+    return whole_runs[n_variants == len(variants)]
 
 
 def _cells(runs: pd.DataFrame) -> set[tuple[str, int]]:
@@ -157,10 +177,11 @@ def _version_of(scores: dict[str, Any]) -> str:
 
 def version_notes(versions: Iterable[str]) -> list[str]:
     """One line that explains the mark, if any of the runs has it."""
-    others = Counter(version for version in versions if version != __version__)
-    if not others:
+    other_versions = Counter(version for version in versions if version != __version__)
+    if not other_versions:
         return []
-    listed = ", ".join(f"{version} ({number})" for version, number in sorted(others.items()))
+    counts = sorted(other_versions.items())
+    listed = ", ".join(f"{version} ({n_runs})" for version, n_runs in counts)
     different = f"with runs of a different version of elmo_tasks than {__version__}"
     return [f"{_MARK}: {different}: {listed}."]
 
@@ -173,13 +194,13 @@ def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd
     has_transformer = exhibit == "table 1" and _has_transformer(runs)
     rows = []
     for name in paper.TABLES[exhibit]:
-        of_task = runs[runs["task"] == name]
-        if of_task.empty:
+        task_runs = runs[runs["task"] == name]
+        if task_runs.empty:
             continue
         variants = dict(zip(_COLUMNS[exhibit], variants_of(exhibit, name), strict=True))
         if has_transformer:
             variants[_TRANSFORMER_COLUMN] = TASKS[name].transformer
-        rows.append(_row(exhibit, name, of_task, variants, trained_on.get(name, _NONE)))
+        rows.append(_row(exhibit, name, task_runs, variants, trained_on.get(name, _NONE)))
         printed = _printed_row(exhibit, name)
         if printed is not None:
             rows.append(printed)
@@ -205,11 +226,10 @@ def compared(exhibit: str, name: str, runs: pd.DataFrame) -> tuple[pd.Series, pd
     """The scores, by seed, of the two columns that a row of Table 1, 2 or 3 compares."""
     variants = list(variants_of(exhibit, name))
     split = _split(exhibit, name)
-    first, second = _COMPARED[exhibit]
-    return (
-        scores_by_seed(runs, name, variants[first], split),
-        scores_by_seed(runs, name, variants[second], split),
-    )
+    left, right = _COMPARED[exhibit]
+    left_scores = scores_by_seed(runs, name, variants[left], split)
+    right_scores = scores_by_seed(runs, name, variants[right], split)
+    return left_scores, right_scores
 
 
 def _split(exhibit: str, name: str) -> str:
@@ -226,17 +246,17 @@ def _row(
     """The row of a task. `variants` has that of each column."""
     task = TASKS[name]
     split = _split(exhibit, name)
-    first, second = compared(exhibit, name, runs)
+    left, right = compared(exhibit, name, runs)
     is_stopped = bool(runs["stopped"].any())
     row = {"task": task.title, "measure": f"{task.score}, {split}", "trained on": size}
     for column, variant in variants.items():
         row[column] = _cell(runs, name, variant, split)
-    row["increase (relative)"] = _increase(first, second)
+    row["increase (relative)"] = _increase(left, right)
     row["epochs, best"] = _epochs(runs, variants.values())
     # Differences between unfinished trainings are not tested.
-    row["p"] = _NONE if is_stopped else _p(first, second)
+    row["p"] = _NONE if is_stopped else _p(left, right)
     if exhibit == "table 1":
-        row["p, paired"] = _NONE if is_stopped else _paired_p(first, second)
+        row["p, paired"] = _NONE if is_stopped else _paired_p(left, right)
         row["paper: trained on"] = task.trained_on
         row |= dict(zip(_COLUMNS_OF_PAPER, paper.TABLE_1[name], strict=True))
     return row
@@ -252,9 +272,13 @@ def _printed_row(exhibit: str, name: str) -> dict[str, str] | None:
     if name not in printed:
         return None
     task = TASKS[name]
-    row = {"task": f"{task.title}, paper", "measure": f"{task.score}, dev"}
-    row["trained on"] = task.trained_on
-    return {**row, **dict(zip(_COLUMNS[exhibit], printed[name], strict=True))}
+    scores = dict(zip(_COLUMNS[exhibit], printed[name], strict=True))
+    return {
+        "task": f"{task.title}, paper",
+        "measure": f"{task.score}, dev",
+        "trained on": task.trained_on,
+        **scores,
+    }
 
 
 def _has_transformer(runs: pd.DataFrame) -> bool:
@@ -264,14 +288,17 @@ def _has_transformer(runs: pd.DataFrame) -> bool:
 def _epochs(runs: pd.DataFrame, variants: Iterable[str]) -> str:
     """The mean numbers of epochs until the end and until the best one, for each column."""
     if runs["stopped"].any():
-        return f"stopped after {max(map(len, runs['epochs']))} epochs"
+        n_epochs = runs["epochs"].map(len).max()
+        return f"stopped after {n_epochs} epochs"
     cells = []
     for variant in variants:
         epochs = runs[runs["variant"] == variant]["epochs"]
         if epochs.empty:
             cells.append(_NONE)
-        else:
-            cells.append(f"{epochs.map(len).mean():.0f}, {epochs.map(best_epoch).mean():.0f}")
+            continue
+        mean_last = epochs.map(len).mean()
+        mean_best = epochs.map(best_epoch).mean()
+        cells.append(f"{mean_last:.0f}, {mean_best:.0f}")
     return " / ".join(cells)
 
 
@@ -292,13 +319,15 @@ def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
     cells = "Percent, mean ± standard deviation over seeds (their number)"
     explained = []
     if exhibit == "table 6":
-        first, second = (scores_by_seed(runs, "pos", f"layer-{i}", "test") for i in (1, 2))
-        increase = f"{_increase(first, second)}, p {_p(first, second)}"
+        layer_1 = scores_by_seed(runs, "pos", "layer-1", "test")
+        layer_2 = scores_by_seed(runs, "pos", "layer-2", "test")
+        increase = f"{_increase(layer_1, layer_2)}, p {_p(layer_1, layer_2)}"
         comparison = f"from the first layer to the second, on test: {increase}"
     else:
-        names = [f"“{_COLUMNS[exhibit][column]}”" for column in _COMPARED[exhibit]]
+        left, right = _COMPARED[exhibit]
+        columns = _COLUMNS[exhibit]
         relative = "relative to the errors that are left"
-        comparison = f"increase from {names[0]} to {names[1]}, {relative}"
+        comparison = f"increase from “{columns[left]}” to “{columns[right]}”, {relative}"
         explained.append(
             "Epochs, best: how many epochs until the end and until the best one on the dev set, "
             "whose weights are scored; means over seeds, column by column."
@@ -335,9 +364,9 @@ def neighbor_table(neighbors: dict[str, Any]) -> pd.DataFrame:
     glove = ", ".join(word for word, _ in neighbors["glove"])
     rows = [{"": "GloVe", "source": "play", ours: glove, "paper": paper.TABLE_4["GloVe"]}]
     sources = [source for source in paper.TABLE_4 if source != "GloVe"]
-    for source, found in zip(sources, neighbors["biLM"], strict=True):
+    for source, source_neighbors in zip(sources, neighbors["biLM"], strict=True):
         about = {"": "biLM", "source": f"{source} {{...}}", "paper": paper.TABLE_4[source]}
-        for neighbor in found["nearest"]:
+        for neighbor in source_neighbors["nearest"]:
             text = f"{neighbor['sentence']} ({neighbor['cosine']:.2f})"
             rows.append({**about, ours: text})
             # Only in the first row of a source.
@@ -380,16 +409,17 @@ def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
 def word_sense_notes(scores: dict[str, Any]) -> list[str]:
     """What Table 5 was learned from, and what limits it."""
     lines = []
-    sets = scores["scores"]
-    if "first sense" in sets and "layer 2" in sets:
-        ours, frequent = (100 * sets[name]["the four"]["f1"] for name in ("layer 2", "first sense"))
-        if ours < frequent:
+    models = scores["scores"]
+    if "first sense" in models and "layer 2" in models:
+        layer_2 = 100 * models["layer 2"]["the four"]["f1"]
+        first_sense = 100 * models["first sense"]["the four"]["f1"]
+        if layer_2 < first_sense:
             lines.append(
                 "The second layer is below the most frequent sense "
-                f"({ours:.1f} and {frequent:.1f}): the nearest mean vector says nothing about how "
-                f"frequent a sense is, and the vectors of {scores['bilm']} do not make up for it. "
-                "The paper's biLM, which is larger and has read more, is 3.1 above WordNet's first "
-                "sense."
+                f"({layer_2:.1f} and {first_sense:.1f}): the nearest mean vector says nothing "
+                f"about how frequent a sense is, and the vectors of {scores['bilm']} do not make "
+                "up for it. The paper's biLM, which is larger and has read more, is 3.1 above "
+                "WordNet's first sense."
             )
     unanswered = sum(counts["unanswered"] for counts in scores["sets"].values())
     not_comparable = "without WordNet's first senses, F1 is not comparable with the paper's"
@@ -427,32 +457,33 @@ def _cell(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> str
 
 
 def _mark(versions: Iterable[str]) -> str:
-    return _MARK * any(version != __version__ for version in versions)
+    is_different = any(version != __version__ for version in versions)
+    return _MARK if is_different else ""
 
 
-def _increase(first: pd.Series, second: pd.Series) -> str:
-    if first.empty or second.empty:
+def _increase(left: pd.Series, right: pd.Series) -> str:
+    if left.empty or right.empty:
         return _NONE
-    increase = second.mean() - first.mean()
-    errors = 100 - first.mean()
+    increase = right.mean() - left.mean()
+    errors = 100 - left.mean()
     if errors <= 0:
         return f"{increase:+.1f}"
     return f"{increase:+.1f} ({100 * increase / errors:+.1f}%)"
 
 
-def p_value(first: pd.Series, second: pd.Series) -> float:
+def p_value(left: pd.Series, right: pd.Series) -> float:
     """Of Welch's t-test, two-sided."""
-    return float(stats.ttest_ind(first, second, equal_var=False).pvalue)
+    return float(stats.ttest_ind(left, right, equal_var=False).pvalue)
 
 
-def _p(first: pd.Series, second: pd.Series) -> str:
-    n = min(len(first), len(second))
-    deviation = max(first.std(), second.std())
-    return _p_text(n, deviation, lambda: p_value(first, second))
+def _p(left: pd.Series, right: pd.Series) -> str:
+    n = min(len(left), len(right))
+    deviation = max(left.std(), right.std())
+    return _p_text(n, deviation, lambda: p_value(left, right))
 
 
-def _paired_p(first: pd.Series, second: pd.Series) -> str:
-    differences = (second - first).dropna()
+def _paired_p(left: pd.Series, right: pd.Series) -> str:
+    differences = (right - left).dropna()
 
     def test() -> float:
         return float(stats.ttest_1samp(differences, 0).pvalue)
@@ -470,5 +501,7 @@ def _p_text(n: int, deviation: float, test: Callable[[], float]) -> str:
         return "no variance"
     p = test()
     text = "< 0.001" if p < 0.001 else f"{p:.3f}"
-    # With two seeds, a variance is estimated from only one difference, so it may be far off.
-    return text if n > 2 else f"{text} (n too small to trust)"
+    if n == 2:
+        # A variance is estimated from only one difference, so it may be far off.
+        text += " (n too small to trust)"
+    return text

@@ -30,11 +30,19 @@ from elmo_tasks.paper.plan import Plan, Run
 from elmo_tasks.trainer.callbacks import learned_mixes
 from elmo_tasks.version import __version__
 
-__all__ = ["Sorted", "best_epoch", "checked_scores", "finished", "sort_out", "states"]
-__all__ += ["surroundings", "train_all"]
+__all__ = [
+    "SortedRuns",
+    "best_epoch",
+    "checked_scores",
+    "finished",
+    "sort_out",
+    "states",
+    "surroundings",
+    "train_all",
+]
 
 
-class Sorted(NamedTuple):
+class SortedRuns(NamedTuple):
     """
     The scores of finished runs, the runs that are not finished, and the problems with score files
     by run name.
@@ -91,20 +99,20 @@ def _check_end(file: Path, epochs: Sequence[float], patience: int) -> None:
         )
 
 
-def sort_out(runs: Iterable[Run]) -> Sorted:
+def sort_out(runs: Iterable[Run]) -> SortedRuns:
     """Reads the score files of the runs."""
-    by_state = Sorted([], [], {})
+    sorted_runs = SortedRuns(scores=[], missing=[], problems={})
     for run in runs:
         try:
             scores = finished(run)
         except (ValueError, KeyError) as error:
-            by_state.problems[run.name] = str(error)
+            sorted_runs.problems[run.name] = str(error)
             continue
         if scores is None:
-            by_state.missing.append(run)
+            sorted_runs.missing.append(run)
         else:
-            by_state.scores.append(scores)
-    return by_state
+            sorted_runs.scores.append(scores)
+    return sorted_runs
 
 
 def states(plan: Plan, runs: Iterable[Run]) -> list[str]:
@@ -116,8 +124,13 @@ def states(plan: Plan, runs: Iterable[Run]) -> list[str]:
         was_started = any(run.folder.glob("run/model_state_*"))
         states_by_name[run.name] = "interrupted" if was_started else "to run"
         missing_data |= set(missing_files(run.config, plan.variables["ELMO_TASKS_DATA"]))
-    lines = [f"{states_by_name.get(run.name, 'finished'):12} {run.name}" for run in runs]
-    return [*lines, *(f"{'not found':12} {path}" for path in sorted(missing_data))]
+    lines = []
+    for run in runs:
+        state = states_by_name.get(run.name, "finished")
+        lines.append(f"{state:12} {run.name}")
+    for path in sorted(missing_data):
+        lines.append(f"{'not found':12} {path}")
+    return lines
 
 
 def train_all(runs: Sequence[Run], jobs: int = 1) -> Iterator[tuple[Run, str | None]]:
@@ -172,10 +185,14 @@ def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) 
         status = child.wait()
         children.remove(child)
         if status:
-            lines = log.read_text("utf-8", "replace").strip().splitlines()
-            return f"failed with status {status}: {lines[-1] if lines else ''} ({log})"
+            return f"failed with status {status}: {_last_line(log)} ({log})"
         _write_scores(run, directory, time.time() - start)
     return None
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def _write_scores(run: Run, directory: Path, seconds: float) -> None:
@@ -185,8 +202,8 @@ def _write_scores(run: Run, directory: Path, seconds: float) -> None:
     n_epochs = len(list(directory.glob("metrics_epoch_*.json")))
     epochs = []
     for number in range(n_epochs):
-        of_epoch = read_json(directory / f"metrics_epoch_{number}.json")
-        epochs.append(100 * of_epoch[f"validation_{metric}"])
+        epoch_metrics = read_json(directory / f"metrics_epoch_{number}.json")
+        epochs.append(100 * epoch_metrics[f"validation_{metric}"])
     weights = torch.load(directory / "best.th", map_location="cpu", weights_only=True)
     scores = {
         "task": run.task,

@@ -42,12 +42,15 @@ def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:
     `dict`.
     """
     path = Path(folder, "index.sense")
+    if not path.exists():
+        path = Path(folder, "dict", "index.sense")
     senses = {}
-    for _, line in numbered_lines(path if path.exists() else Path(folder, "dict", "index.sense")):
-        key, _, sense, _ = line.split()
-        if sense == "1":
-            lemma, _, rest = key.partition("%")
-            senses[lemma, _PARTS_OF_SPEECH[rest[0]]] = key
+    for _, line in numbered_lines(path):
+        key, _, sense_number, _ = line.split()
+        if sense_number == "1":
+            lemma, _, lexical_sense = key.partition("%")
+            pos = _PARTS_OF_SPEECH[lexical_sense[0]]
+            senses[lemma, pos] = key
     return senses
 
 
@@ -74,17 +77,18 @@ class SenseVectors:
     @property
     def most_frequent(self) -> dict[Lemma, str]:
         """The most frequent sense of each lemma; among equally frequent ones, the first."""
-        return {
-            lemma: max(senses, key=self._counts.__getitem__)
-            for lemma, senses in self._candidates.items()
-        }
+        frequent = {}
+        for lemma, senses in self._candidates.items():
+            frequent[lemma] = max(senses, key=lambda sense: self._counts[sense])
+        return frequent
 
     def add(self, instance: WsdInstance, vector: np.ndarray) -> None:
         """Adds a word of the training data, with its vector of shape `(n_layers, dim)`."""
+        candidates = self._candidates.setdefault((instance.lemma, instance.pos), {})
         for sense in instance.senses:
             self._sums[sense] = self._sums.get(sense, 0) + vector.astype(np.float64)
             self._counts[sense] += 1
-            self._candidates.setdefault((instance.lemma, instance.pos), {})[sense] = None
+            candidates[sense] = None
 
     def nearest(self, instance: WsdInstance, vector: np.ndarray) -> list[str] | None:
         """
@@ -95,12 +99,17 @@ class SenseVectors:
         senses = list(self._candidates.get((instance.lemma, instance.pos), ()))
         if not senses:
             return None
+        sums = np.stack([self._sums[sense] for sense in senses])
         # Shape: (n_senses, n_layers + 1, dim)
-        means = unit(_with_mean(np.stack([self._sums[sense] for sense in senses])))
+        means = unit(_with_mean(sums))
+        # Shape: (n_layers + 1, dim)
+        target = unit(_with_mean(vector.astype(np.float64)))
         # Shape: (n_senses, n_layers + 1)
-        cosines = (means * unit(_with_mean(vector.astype(np.float64)))).sum(-1)
+        cosines = (means * target).sum(-1)
         are_nearest = cosines >= cosines.max(0) - _ROUNDING
-        return [senses[first] for first in are_nearest.argmax(0)]
+        # For each layer, the index of the first of its nearest senses.
+        first_nearest = are_nearest.argmax(0)
+        return [senses[index] for index in first_nearest]
 
 
 def _with_mean(vectors: np.ndarray) -> np.ndarray:
@@ -136,41 +145,48 @@ class WordSenses:
         self, elmo: Elmo, training: WsdCorpus, first_senses: Mapping[Lemma, str] | None = None
     ) -> None:
         self._elmo = elmo
-        self._names = [*(f"layer {layer}" for layer in range(elmo.n_layers)), "mean"]
+        self._names = [f"layer {layer}" for layer in range(elmo.n_layers)]
+        self._names.append("mean")
         self.senses = SenseVectors()
         self.n_instances = 0
         for instance, vector in self._vectors(training):
             self.senses.add(instance, vector)
             self.n_instances += 1
-        self._first_senses = self.senses.most_frequent if first_senses is None else first_senses
+        if first_senses is None:
+            first_senses = self.senses.most_frequent
+        self._first_senses = first_senses
 
     def answer(self, corpus: WsdCorpus) -> AnsweredSet:
         """The answers to a test set."""
-        answered = AnsweredSet(
-            corpus.name, answers={name: {} for name in (*self._names, "first sense")}
-        )
+        names = [*self._names, "first sense"]
+        answered = AnsweredSet(corpus.name, answers={name: {} for name in names})
         for instance, vector in self._vectors(corpus):
             answered.gold[instance.id] = instance.senses
-            first = self._first_senses.get((instance.lemma, instance.pos))
+            first_sense = self._first_senses.get((instance.lemma, instance.pos))
+            if first_sense is not None:
+                answered.answers["first sense"][instance.id] = first_sense
             nearest = self.senses.nearest(instance, vector)
-            answered.n_unseen += nearest is None
-            answered.n_unanswered += nearest is None and first is None
-            if first is not None:
-                answered.answers["first sense"][instance.id] = first
-                nearest = nearest or [first] * len(self._names)
-            for name, sense in zip(self._names, nearest or [], strict=False):
+            if nearest is None:
+                answered.n_unseen += 1
+                if first_sense is None:
+                    answered.n_unanswered += 1
+                    continue
+                nearest = [first_sense] * len(self._names)
+            for name, sense in zip(self._names, nearest, strict=True):
                 answered.answers[name][instance.id] = sense
         return answered
 
     def _vectors(self, corpus: WsdCorpus) -> Iterator[tuple[WsdInstance, np.ndarray]]:
         """Each instance with the mean over its words, of shape `(n_layers, dim)`."""
-        sentences, others = tee(sentence for sentence in corpus if sentence.instances)
-        embedded = self._elmo.embed_iter((sentence.words for sentence in others), layers="all")
-        sentence = None
+        sentences, to_embed = tee(sentence for sentence in corpus if sentence.instances)
+        words = (sentence.words for sentence in to_embed)
+        embedded = self._elmo.embed_iter(words, layers="all")
+        is_empty = True
         for sentence, layers in zip(sentences, embedded, strict=True):
+            is_empty = False
             for instance in sentence.instances:
                 yield instance, layers[:, instance.start : instance.end].mean(1)
-        if sentence is None:
+        if is_empty:
             raise ValueError(f"expected sentences with instances, got none: {corpus.path}")
 
 
@@ -184,15 +200,19 @@ def score_of(sets: Sequence[AnsweredSet], name: str) -> dict[str, float]:
     n_instances = n_answers = n_right = 0
     for answered in sets:
         answers = answered.answers[name]
-        n_instances, n_answers = n_instances + len(answered.gold), n_answers + len(answers)
-        n_right += sum(sense in answered.gold[instance] for instance, sense in answers.items())
-    precision, recall = n_right / max(1, n_answers), n_right / n_instances
-    f1 = 2 * precision * recall / (precision + recall) if n_right else 0.0
-    coverage = n_answers / n_instances
+        n_instances += len(answered.gold)
+        n_answers += len(answers)
+        for instance, sense in answers.items():
+            n_right += sense in answered.gold[instance]
+    precision = n_right / max(1, n_answers)
+    recall = n_right / n_instances
+    f1 = 0.0
+    if n_right:
+        f1 = 2 * precision * recall / (precision + recall)
     return {
         "precision": precision,
         "recall": recall,
-        "coverage": coverage,
+        "coverage": n_answers / n_instances,
         "f1": f1,
         "instances": n_instances,
     }
@@ -208,7 +228,7 @@ def scores_of(sets: Sequence[AnsweredSet]) -> dict[str, dict[str, dict[str, floa
     if len(of_the_paper) == len(_OF_THE_PAPER):
         groups["the four"] = of_the_paper
     groups["ALL"] = list(sets)
-    return {
-        name: {group: score_of(some, name) for group, some in groups.items()}
-        for name in sets[0].answers
-    }
+    scores = {}
+    for name in sets[0].answers:
+        scores[name] = {title: score_of(group, name) for title, group in groups.items()}
+    return scores

@@ -15,7 +15,8 @@ from elmo_tasks.text import TREEBANK_WORDS
 
 __all__ = ["WsdCorpus", "WsdInstance", "WsdSentence"]
 
-_XML, _KEYS = ".data.xml", ".gold.key.txt"
+_XML = ".data.xml"
+_KEYS = ".gold.key.txt"
 
 
 class WsdInstance(NamedTuple):
@@ -51,8 +52,9 @@ class WsdCorpus:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
         self.name = self.path.name.removesuffix(".gz").removesuffix(_XML)
-        plain = self.path.with_name(f"{self.name}{_KEYS}")
-        self.key_path = plain if plain.exists() else plain.with_name(f"{plain.name}.gz")
+        self.key_path = self.path.with_name(f"{self.name}{_KEYS}")
+        if not self.key_path.exists():
+            self.key_path = self.path.with_name(f"{self.name}{_KEYS}.gz")
 
     @classmethod
     def find(cls, folder: str | PathLike[str]) -> list["WsdCorpus"]:
@@ -61,8 +63,12 @@ class WsdCorpus:
         makes from the others, is skipped, so no instance counts twice.
         """
         files = [*Path(folder).rglob(f"*{_XML}.gz"), *Path(folder).rglob(f"*{_XML}")]
-        # A set that exists both plain and compressed counts once.
-        corpora = {corpus.name: corpus for corpus in map(cls, files) if corpus.name != "ALL"}
+        corpora = {}
+        for file in files:
+            corpus = cls(file)
+            if corpus.name != "ALL":
+                # A set that exists both plain and compressed counts once.
+                corpora[corpus.name] = corpus
         if not corpora:
             raise FileNotFoundError(f"expected data sets NAME{_XML} with NAME{_KEYS}: {folder}")
         return [corpora[name] for name in sorted(corpora)]
@@ -93,13 +99,22 @@ class WsdCorpus:
     def _sentence(self, element: ElementTree.Element) -> WsdSentence:
         words: list[str] = []
         instances = []
-        for word in element:
+        for child in element:
             start = len(words)
-            words += (TREEBANK_WORDS.get(each, each) for each in (word.text or "").split())
-            if word.tag == "instance":
-                name = word.attrib["id"]
-                if name not in self.keys:
-                    raise ValueError(f"expected the sense of {name}: {self.key_path}")
-                lemma, pos = word.attrib["lemma"].lower(), word.attrib["pos"]
-                instances.append(WsdInstance(name, lemma, pos, start, len(words), self.keys[name]))
+            for word in (child.text or "").split():
+                words.append(TREEBANK_WORDS.get(word, word))
+            if child.tag != "instance":
+                continue
+            name = child.attrib["id"]
+            if name not in self.keys:
+                raise ValueError(f"expected the sense of {name}: {self.key_path}")
+            instance = WsdInstance(
+                id=name,
+                lemma=child.attrib["lemma"].lower(),
+                pos=child.attrib["pos"],
+                start=start,
+                end=len(words),
+                senses=self.keys[name],
+            )
+            instances.append(instance)
         return WsdSentence(words, instances)

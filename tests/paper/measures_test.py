@@ -17,10 +17,12 @@ def test_neighbors_are_of_the_papers_sentences_in_the_text(tmp_path):
     first, second = find_neighbors(index, sentences)
     assert first["source"].startswith("Chico Ruiz made a spectacular [play] on")
     assert second["source"].endswith("a Broadway [play] for Garson Kanin .")
-    for found, source in ((first, SOURCES[0]), (second, SOURCES[1])):
-        texts = {near["sentence"].replace("[", "").replace("]", "") for near in found["nearest"]}
+    all_texts = {" ".join(words) for words in sentences}
+    for row, source in ((first, SOURCES[0]), (second, SOURCES[1])):
+        marked = [neighbor["sentence"] for neighbor in row["nearest"]]
+        texts = {text.replace("[", "").replace("]", "") for text in marked}
         # One word of each other sentence.
-        assert texts == {" ".join(words) for words in sentences} - {source}
+        assert texts == all_texts - {source}
 
 
 def test_a_text_without_the_sentences_is_an_error(tmp_path):

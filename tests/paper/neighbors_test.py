@@ -7,11 +7,11 @@ import pytest
 
 from elmo_tasks import Elmo
 from elmo_tasks.files.atomic_files import locked
-from elmo_tasks.paper.neighbors import NeighborIndex, Query, build_index, marked_word
+from elmo_tasks.paper.neighbors import Neighbor, NeighborIndex, Query, build_index, marked_word
 from elmo_tasks.paper.static_vectors import StaticVectors
 
 SENTENCES = [
-    *(["They", "play", "football", "on", f"day{n}"] for n in range(6)),
+    *(["They", "play", "football", "on", f"day{number}"] for number in range(6)),
     ["The", "play", "opens", "tonight", "."],
     [],
     ["The", "play", "opens", "tonight", "."],
@@ -23,14 +23,21 @@ QUERY = Query(["They", "play", "tennis", "."], 1)
 def best_by_numpy(elmo: Elmo, query: Query, layer: int) -> list[tuple[float, str, int]]:
     """The best word of each distinct sentence except the query's, by descending cosine."""
     target = elmo.embed([query.words], layers=layer)[0][query.position]
-    found: dict[str, tuple[float, str, int]] = {}
+    best: dict[str, tuple[float, str, int]] = {}
     for sentence, vectors in zip(SENTENCES, elmo.embed(SENTENCES, layers=layer), strict=True):
+        if sentence == query.words:
+            continue
+        text = " ".join(sentence)
         for position, vector in enumerate(vectors):
             cosine = float(vector @ target / np.linalg.norm(vector) / np.linalg.norm(target))
-            text = " ".join(sentence)
-            if sentence != query.words:
-                found[text] = max(found.get(text, (-2.0, "", 0)), (cosine, text, position))
-    return sorted(found.values(), reverse=True)
+            best[text] = max(best.get(text, (-2.0, "", 0)), (cosine, text, position))
+    return sorted(best.values(), reverse=True)
+
+
+def assert_equal_cosines(neighbors: list[Neighbor], expected: list[tuple[float, str, int]]) -> None:
+    cosines = [neighbor.similarity for neighbor in neighbors]
+    expected_cosines = [cosine for cosine, _, _ in expected]
+    np.testing.assert_allclose(cosines, expected_cosines, atol=2e-3)
 
 
 @pytest.fixture(scope="module")
@@ -47,29 +54,23 @@ class TestSearch:
     @pytest.mark.parametrize(("layer", "number"), [(0, 0), (1, 1), ("top", 2), (None, 2)])
     @pytest.mark.parametrize("query", [QUERY, Query(SENTENCES[0], 1)])
     def test_the_neighbors_have_the_highest_cosines(self, elmo, index, layer, number, query):
-        (found,) = index.search([query], k=4, layer=layer)
-        expected = best_by_numpy(elmo, query, number)[:4]
-        np.testing.assert_allclose(
-            [each.similarity for each in found], [cosine for cosine, *_ in expected], atol=2e-3
-        )
-        assert len({" ".join(each.words) for each in found}) == 4
-        assert all(each.words != query.words for each in found)
+        (neighbors,) = index.search([query], k=4, layer=layer)
+        assert_equal_cosines(neighbors, best_by_numpy(elmo, query, number)[:4])
+        assert len({" ".join(neighbor.words) for neighbor in neighbors}) == 4
+        assert all(neighbor.words != query.words for neighbor in neighbors)
 
     def test_many_queries_have_the_neighbors_of_each(self, elmo, index):
-        queries = [
-            Query(sentence, position) for sentence in SENTENCES for position in range(len(sentence))
-        ]
-        for query, found in zip(queries, index.search(queries, k=3), strict=True):
-            expected = best_by_numpy(elmo, query, 2)[:3]
-            np.testing.assert_allclose(
-                [each.similarity for each in found], [cosine for cosine, *_ in expected], atol=2e-3
-            )
+        queries = []
+        for sentence in SENTENCES:
+            queries += [Query(sentence, position) for position in range(len(sentence))]
+        for query, neighbors in zip(queries, index.search(queries, k=3), strict=True):
+            assert_equal_cosines(neighbors, best_by_numpy(elmo, query, 2)[:3])
 
     def test_same_word_finds_only_other_occurrences(self, elmo, index):
-        (found,) = index.search([QUERY], k=20, same_word=True)
+        (neighbors,) = index.search([QUERY], k=20, same_word=True)
         # All seven distinct sentences with the word.
-        assert len(found) == 7
-        assert {each.words[each.position] for each in found} == {"play"}
+        assert len(neighbors) == 7
+        assert {neighbor.words[neighbor.position] for neighbor in neighbors} == {"play"}
         assert index.search([Query(["yak"], 0)], same_word=True) == [[]]
 
     def test_a_different_bilm_is_refused(self, index, index_folder):
@@ -148,9 +149,9 @@ def test_a_word_is_marked_by_brackets():
 def test_static_neighbors_have_the_highest_cosines(tmp_path: Path):
     (tmp_path / "glove.txt").write_text("play 1 0\ngame 2 0.5\nbank 0 3\n. . . -1 1\n")
     vectors = StaticVectors(tmp_path / "glove.txt")
-    found = vectors.nearest("Play", 2)
-    assert [word for word, _ in found] == ["game", "bank"]
-    assert found[0][1] == pytest.approx(2 / np.hypot(2, 0.5))
+    neighbors = vectors.nearest("Play", 2)
+    assert [word for word, _ in neighbors] == ["game", "bank"]
+    assert neighbors[0][1] == pytest.approx(2 / np.hypot(2, 0.5))
     assert vectors.nearest("river") == []
     (tmp_path / "bad.txt").write_text("play 1 0\ngame 2 x\n")
     with pytest.raises(ValueError, match=r"bad\.txt, line 2"):

@@ -60,8 +60,7 @@ class TestSummary:
             SentenceLikelihood(["a", "b"], -5 * math.log(2), -1.0, 1),
             SentenceLikelihood(["c"], -5 * math.log(3), -4.0, 0),
         ]
-        found = summary(iter(scores))
-        assert found == {
+        assert summary(iter(scores)) == {
             "forward_perplexity": pytest.approx(6.0),
             "backward_perplexity": pytest.approx(math.e),
             "perplexity": pytest.approx((6.0 + math.e) / 2),
@@ -76,19 +75,17 @@ class TestSummary:
 
 def test_small_open_prefers_words_in_their_order(fixtures_root):
     model = LanguageModel("small-open")
-    sentences = [
-        line.split() for line in (fixtures_root / "lm" / "test.txt").read_text().splitlines()[:40]
-    ]
-    written = summary(model.score(sentences))["perplexity"]
-    turned_round = summary(model.score([sentence[::-1] for sentence in sentences]))["perplexity"]
-    assert written < 600
-    assert turned_round > 2 * written
+    lines = (fixtures_root / "lm" / "test.txt").read_text().splitlines()[:40]
+    sentences = [line.split() for line in lines]
+    reversed_sentences = [sentence[::-1] for sentence in sentences]
+    perplexity = summary(model.score(sentences))["perplexity"]
+    assert perplexity < 600
+    assert summary(model.score(reversed_sentences))["perplexity"] > 2 * perplexity
 
 
 def test_a_text_of_unknown_words_is_reported(caplog):
-    assert (
-        summary([SentenceLikelihood(["a", "b", "c"], -1.0, -1.0, 1)])["unknown_share"] == 1 / 3
-        and not caplog.text
-    )
-    summary([SentenceLikelihood(["a", "b", "c"], -1.0, -1.0, 2)])
+    one_unknown = SentenceLikelihood(["a", "b", "c"], -1.0, -1.0, 1)
+    assert summary([one_unknown])["unknown_share"] == 1 / 3
+    assert not caplog.text
+    summary([one_unknown._replace(n_unknown=2)])
     assert "2 of 3 words" in caplog.text

@@ -4,14 +4,21 @@ import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from elmo_tasks.configs import config_variables, evaluate_file
 from elmo_tasks.files.json_files import read_json
-from elmo_tasks.paper import public_data
 from elmo_tasks.paper.plan import digest_of
-from elmo_tasks.paper.public_data import CORPORA, OPEN_DATA, Corpus, PublicFile, fetch, fetch_open
+from elmo_tasks.paper.public_data import (
+    CORPORA,
+    OPEN_DATA,
+    PublicCorpus,
+    PublicFile,
+    fetch,
+    fetch_open,
+)
 from tests.paths import CHECKOUT, TRAINING_CONFIGS
 
 
@@ -32,6 +39,10 @@ def served(tmp_path) -> Iterator[str]:
         server.shutdown()
 
 
+def files_in(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
 def test_members_and_files_are_downloaded_once_to_their_places(served, tmp_path):
     digest = hashlib.sha256((tmp_path / "served" / "a.zip").read_bytes()).hexdigest()
     files = (
@@ -39,12 +50,9 @@ def test_members_and_files_are_downloaded_once_to_their_places(served, tmp_path)
         PublicFile(f"{served}/plain", "a/b"),
     )
     for _ in range(2):
-        found = fetch(Corpus("", "", files), tmp_path / "data")
-        assert [path.read_text() for path in found] == ["(3 good)\n", "text"]
-        assert [str(path.relative_to(tmp_path)) for path in found] == [
-            "data/sst/dev.txt",
-            "data/a/b",
-        ]
+        paths = fetch(PublicCorpus("", "", files), tmp_path / "data")
+        assert paths == [tmp_path / "data" / "sst" / "dev.txt", tmp_path / "data" / "a" / "b"]
+        assert [path.read_text() for path in paths] == ["(3 good)\n", "text"]
         # The second call needs no server.
         for path in (tmp_path / "served").iterdir():
             path.unlink()
@@ -54,19 +62,27 @@ def test_members_and_files_are_downloaded_once_to_their_places(served, tmp_path)
 @pytest.mark.parametrize(("content", "digest"), [("text", "0" * 64), ("<html>Log in</html>", None)])
 def test_a_different_file_is_an_error_and_not_kept(served, tmp_path, content, digest):
     (tmp_path / "served" / "plain").write_text(content)
+    corpus = PublicCorpus("", "", (PublicFile(f"{served}/plain", "a/b", digest),))
     with pytest.raises(ValueError, match="plain"):
-        fetch(Corpus("", "", (PublicFile(f"{served}/plain", "a/b", digest),)), tmp_path / "data")
-    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+        fetch(corpus, tmp_path / "data")
+    assert not files_in(tmp_path / "data")
 
 
 @pytest.fixture
-def owners(served, tmp_path, monkeypatch):
-    """SST-5 from a local server, with the digest of the file there."""
-    monkeypatch.setitem(
-        CORPORA, "sst", Corpus("", "", (PublicFile(f"{served}/plain", "sst/dev.txt"),))
-    )
-    lines = (OPEN_DATA / "SHA256SUMS").read_text().splitlines()
-    lines = [line for line in lines if not line.split()[1].startswith("sst")]
+def served_sst(served, monkeypatch) -> None:
+    """SST-5 from a local server."""
+    file = PublicFile(f"{served}/plain", "sst/dev.txt")
+    monkeypatch.setitem(CORPORA, "sst", PublicCorpus("", "", (file,)))
+
+
+@pytest.fixture
+def open_source(served_sst, tmp_path) -> str:
+    """A copy of `data/open`, with the digest of the local server's SST-5."""
+    lines = []
+    for line in (OPEN_DATA / "SHA256SUMS").read_text().splitlines():
+        _, path = line.split()
+        if not path.startswith("sst"):
+            lines.append(line)
     lines.append(f"{hashlib.sha256(b'text').hexdigest()}  sst/dev.txt")
     source = tmp_path / "source"
     source.mkdir()
@@ -77,9 +93,10 @@ def owners(served, tmp_path, monkeypatch):
     return str(source)
 
 
-def test_the_open_data_is_what_the_published_runs_were_trained_on(owners, tmp_path):
-    places = {path.relative_to(tmp_path / "data") for path in fetch_open(tmp_path / "data", owners)}
-    assert len(places) == 27 and all((tmp_path / "data" / place).is_file() for place in places)
+def test_the_open_data_is_what_the_published_runs_were_trained_on(open_source, tmp_path):
+    paths = fetch_open(tmp_path / "data", open_source)
+    assert len(paths) == 27
+    assert set(paths) == files_in(tmp_path / "data")
     for task in ("ner", "snli", "squad", "srl", "coref"):
         # In `open`, in `stopped`, or in both.
         runs = list((CHECKOUT / "results").glob(f"*/{task}/baseline/1.json"))
@@ -89,14 +106,14 @@ def test_the_open_data_is_what_the_published_runs_were_trained_on(owners, tmp_pa
             assert inputs == {name: digest_of(tmp_path / name) for name in inputs}
 
 
-def test_existing_data_that_differs_from_the_open_data_is_kept(owners, tmp_path):
-    other = tmp_path / "data" / "ner" / "dev.txt"
-    other.parent.mkdir(parents=True)
-    other.write_text("other")
+def test_existing_data_that_differs_from_the_open_data_is_kept(open_source, tmp_path):
+    existing = tmp_path / "data" / "ner" / "dev.txt"
+    existing.parent.mkdir(parents=True)
+    existing.write_text("other")
     with pytest.raises(ValueError, match=r"ner/dev\.txt"):
-        fetch_open(tmp_path / "data", owners)
-    assert [path for path in (tmp_path / "data").rglob("*") if path.is_file()] == [other]
-    assert other.read_text() == "other"
+        fetch_open(tmp_path / "data", open_source)
+    assert files_in(tmp_path / "data") == {existing}
+    assert existing.read_text() == "other"
 
 
 def test_the_configs_read_what_is_downloaded(tmp_path):
@@ -108,19 +125,20 @@ def test_the_configs_read_what_is_downloaded(tmp_path):
     for name in ("snli", "squad", "sst", "ner"):
         config = evaluate_file(str(TRAINING_CONFIGS / f"{name}.jsonnet"), variables)
         for file in (*CORPORA[name].files, *CORPORA["glove"].files):
-            places = [file.place] if isinstance(file.place, str) else file.place.values()
-            assert all(f"DATA/{place}" in config for place in places)
+            paths = [file.path] if isinstance(file.path, str) else file.path.values()
+            assert all(f"DATA/{path}" in config for path in paths)
 
 
-def test_the_command_lists_explains_and_downloads(command, served, tmp_path, capsys, monkeypatch):
+def test_the_command_lists_explains_and_downloads(
+    command, served_sst, tmp_path, capsys, monkeypatch
+):
     monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
-    monkeypatch.setitem(
-        public_data.CORPORA, "sst", Corpus("", "", (PublicFile(f"{served}/plain", "sst/dev.txt"),))
-    )
     command("elmo-data")
     command("elmo-data", "conll2003")
-    listed = capsys.readouterr().out
-    assert all(f"{name} " in listed for name in (*CORPORA, "open", "wsd")) and "eng.train" in listed
+    output = capsys.readouterr().out
+    for name in (*CORPORA, "open", "wsd"):
+        assert f"{name} " in output
+    assert "eng.train" in output
     command("elmo-data", "sst", "--to", tmp_path / "data")
     assert capsys.readouterr().out == f"{tmp_path}/data/sst/dev.txt\n"
     for arguments in (["elmo-data", "imdb", "--to", tmp_path], ["elmo-data", "sst"]):

@@ -70,7 +70,8 @@ def losses(config: dict, folder: str) -> list[float]:
     training = TrainModel.from_params(Params(config), serialization_dir=folder, local_rank=0)
     training.model.train()
     load_weights(training.model)
-    trainer, found = training.trainer, []
+    trainer = training.trainer
+    step_losses = []
     prepare_environment(Params(dict(SEEDS)))
     for batch in islice(trainer.data_loader, STEPS):
         trainer.optimizer.zero_grad()
@@ -79,8 +80,8 @@ def losses(config: dict, folder: str) -> list[float]:
         trainer.rescale_gradients()
         trainer.clip_gradient()
         trainer.optimizer.step()
-        found.append(loss.item())
-    return found
+        step_losses.append(loss.item())
+    return step_losses
 
 
 @torch.no_grad()

@@ -30,28 +30,28 @@ def vectors_of(additions: list[tuple[WsdInstance, np.ndarray]]) -> SenseVectors:
 class TestSenseVectors:
     def test_the_nearest_mean_wins_in_each_layer_and_in_their_mean(self):
         generator = np.random.default_rng(0)
-        additions = [
-            (verb(*numbers), generator.normal(size=(2, 3)).astype(np.float32) + numbers[0])
-            for numbers in [(1,), (2,), (3,), (1, 2), (1,), (3,), (2,)] * 3
-        ]
+        additions = []
+        for numbers in [(1,), (2,), (3,), (1, 2), (1,), (3,), (2,)] * 3:
+            vector = generator.normal(size=(2, 3)).astype(np.float32) + numbers[0]
+            additions.append((verb(*numbers), vector))
         senses = vectors_of(additions)
         assert len(senses) == 3
+        # Shape of each: (3, dim), with the mean of the layers last
         means = {}
         for sense in SENSES[1:]:
-            members = [
-                vector.astype(float) for instance, vector in additions if sense in instance.senses
-            ]
-            means[sense] = np.mean(members, 0)
+            vectors = [vector for instance, vector in additions if sense in instance.senses]
+            mean = np.mean(vectors, 0, dtype=float)
+            means[sense] = np.vstack([mean, mean.mean(0)])
 
-        def far(one: np.ndarray, other: np.ndarray) -> float:
-            return 1.0 - float(one @ other) / float(np.linalg.norm(one) * np.linalg.norm(other))
+        def cosine(one: np.ndarray, other: np.ndarray) -> float:
+            return float(one @ other) / float(np.linalg.norm(one) * np.linalg.norm(other))
 
         for _ in range(20):
             target = generator.normal(size=(2, 3)).astype(np.float32) + 2
-            expected = [
-                min(means, key=lambda sense: far(means[sense][layer], target[layer]))
-                for layer in range(2)
-            ] + [min(means, key=lambda sense: far(means[sense].mean(0), target.mean(0)))]
+            expected = []
+            for layer, vector in enumerate(np.vstack([target, target.mean(0)])):
+                cosines = {sense: cosine(mean[layer], vector) for sense, mean in means.items()}
+                expected.append(max(cosines, key=lambda sense: cosines[sense]))
             assert senses.nearest(verb(1), target) == expected
 
     def test_only_senses_of_the_lemma_and_part_of_speech_are_looked_at(self):
@@ -98,14 +98,13 @@ class TestWordSenses:
         for sentence in training:
             (layers,) = elmo.embed([sentence.words], layers="all")
             for instance in sentence.instances:
+                mean = layers[:, instance.start : instance.end].mean(1)
                 for sense in instance.senses:
-                    sums.setdefault(sense, []).append(
-                        layers[:, instance.start : instance.end].mean(1)
-                    )
+                    sums.setdefault(sense, []).append(mean)
         assert senses.n_instances == sum(len(sentence.instances) for sentence in training)
         assert len(senses.senses) == len(sums)
         probe = WsdInstance("i", "play", "VERB", 0, 1, ())
-        candidates = [s for s in sums if s.startswith("play%2")]
+        candidates = [sense for sense in sums if sense.startswith("play%2")]
         for sense in candidates:
             target = np.mean(sums[sense], 0)
             assert senses.senses.nearest(probe, target) == [sense] * 4
@@ -125,17 +124,20 @@ class TestWordSenses:
             WordSenses(elmo, WsdCorpus(tmp_path / "a.data.xml"))
 
     def test_an_unseen_lemma_has_the_first_sense(self, elmo, training, fixtures_root):
-        first = first_senses_of_wordnet(fixtures_root / "wsd" / "wordnet")
-        with_wordnet, without = (WordSenses(elmo, training, senses) for senses in (first, None))
+        first_senses = first_senses_of_wordnet(fixtures_root / "wsd" / "wordnet")
+        word_senses = WordSenses(elmo, training)
+        with_wordnet = WordSenses(elmo, training, first_senses)
         for corpus in WsdCorpus.find(fixtures_root / "wsd" / "test"):
-            one, other = with_wordnet.answer(corpus), without.answer(corpus)
-            assert one.n_unseen == other.n_unseen
-            assert other.n_unanswered == other.n_unseen
+            answered = word_senses.answer(corpus)
+            answered_with_wordnet = with_wordnet.answer(corpus)
+            assert answered_with_wordnet.n_unseen == answered.n_unseen
+            assert answered.n_unanswered == answered.n_unseen
             for sentence in corpus:
                 for instance in sentence.instances:
-                    if instance.id not in other.answers["mean"]:
-                        expected = first.get((instance.lemma, instance.pos))
-                        assert one.answers["mean"].get(instance.id) == expected
+                    if instance.id not in answered.answers["mean"]:
+                        expected = first_senses.get((instance.lemma, instance.pos))
+                        answer = answered_with_wordnet.answers["mean"].get(instance.id)
+                        assert answer == expected
 
 
 class TestScores:
@@ -152,14 +154,14 @@ class TestScores:
 
     def test_sets_are_joined(self):
         names = ["senseval2", "senseval3", "semeval2013", "semeval2015", "semeval2007"]
-        sets = [
-            AnsweredSet(name, {"1": ("a",)}, {"mean": {"1": "a" if name != names[0] else "b"}})
-            for name in names
-        ]
+        sets = []
+        for name in names:
+            answer = "b" if name == "senseval2" else "a"
+            sets.append(AnsweredSet(name, {"1": ("a",)}, {"mean": {"1": answer}}))
         scores = scores_of(sets)["mean"]
         assert scores["the four"]["f1"] == pytest.approx(0.75)
         assert scores["ALL"]["f1"] == pytest.approx(0.8)
-        assert scores[names[0]]["f1"] == 0.0
+        assert scores["senseval2"]["f1"] == 0.0
 
 
 def test_first_senses_match_the_index(tmp_path):

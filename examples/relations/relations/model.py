@@ -18,11 +18,11 @@ class RelationModel(ElmoModel):
         super().__init__(vocab, **kwargs)
         self._labels = labels_of(vocab)
         width = self.text_field_embedder.get_output_dim()
-        self.heads, self.tails = torch.nn.Linear(width, hidden), torch.nn.Linear(width, hidden)
+        self.heads = torch.nn.Linear(width, hidden)
+        self.tails = torch.nn.Linear(width, hidden)
         # The first label is no relation.
-        self.scores = torch.nn.Parameter(
-            torch.randn(len(self._labels) + 1, hidden, hidden) / hidden
-        )
+        scores = torch.randn(len(self._labels) + 1, hidden, hidden) / hidden
+        self.scores = torch.nn.Parameter(scores)
 
     def forward(
         self,
@@ -32,35 +32,37 @@ class RelationModel(ElmoModel):
     ) -> dict[str, Any]:
         words = self.text_field_embedder(tokens)
         mask = get_text_field_mask(tokens)
+        heads = self.heads(words).relu()
+        tails = self.tails(words).relu()
         # Shape: (batch_size, n_words, n_words, n_labels + 1)
-        logits = torch.einsum(
-            "bih,lhk,bjk->bijl", self.heads(words).relu(), self.scores, self.tails(words).relu()
-        )
+        logits = torch.einsum("bih,lhk,bjk->bijl", heads, self.scores, tails)
         output: dict[str, Any] = {"probabilities": logits.softmax(-1), "metadata": metadata}
         if relations is not None:
             pairs = mask.unsqueeze(1) & mask.unsqueeze(2)
             # In `relations`, -1 is no relation.
-            output["loss"] = torch.nn.functional.cross_entropy(
-                logits[pairs], relations[pairs].long() + 1
-            )
+            labels = relations[pairs].long() + 1
+            output["loss"] = torch.nn.functional.cross_entropy(logits[pairs], labels)
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
-        words = [each["words"] for each in output_dict["metadata"]]
-        found = [
-            self._found(each, table)
-            for each, table in zip(words, output_dict["probabilities"], strict=True)
-        ]
-        return {"words": words, "relations": found}
+        sentences = [metadata["words"] for metadata in output_dict["metadata"]]
+        relations = []
+        for words, probabilities in zip(sentences, output_dict["probabilities"], strict=True):
+            relations.append(self._relations(words, probabilities))
+        return {"words": sentences, "relations": relations}
 
-    def _found(self, words: list[str], probabilities: torch.Tensor) -> list[dict[str, Any]]:
-        found = []
+    def _relations(self, words: list[str], probabilities: torch.Tensor) -> list[dict[str, Any]]:
+        relations = []
         best, labels = probabilities[: len(words), : len(words)].max(-1)
         for head, tail in labels.nonzero().tolist():
-            label, probability = self._labels[labels[head, tail] - 1], float(best[head, tail])
-            names = {"head": _name_that_ends(words, head), "tail": _name_that_ends(words, tail)}
-            found.append({"label": label, **names, "probability": probability})
-        return found
+            relation = {
+                "label": self._labels[labels[head, tail] - 1],
+                "head": _name_that_ends(words, head),
+                "tail": _name_that_ends(words, tail),
+                "probability": float(best[head, tail]),
+            }
+            relations.append(relation)
+        return relations
 
 
 def _name_that_ends(words: list[str], last: int) -> list[int]:

@@ -1,7 +1,6 @@
 """What the task gives: its own type of results, and the predictor that makes it."""
 
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any, ClassVar, TypedDict
 
 from allennlp.common.util import JsonDict
@@ -37,34 +36,34 @@ class Relations(Spans):
     has_threshold = True
 
     def above(self, result: Any, threshold: float) -> Any:
-        return [each for each in result if each["probability"] >= threshold]
+        return [relation for relation in result if relation["probability"] >= threshold]
 
     def rows(self, result: Any) -> Iterator[dict[str, Any]]:
-        for each in result:
-            row = {"label": each["label"], "probability": each["probability"]}
+        for relation in result:
+            row = {"label": relation["label"], "probability": relation["probability"]}
             for side in ("head", "tail"):
-                place = each[side]
-                row |= {
-                    side: place["text"],
-                    f"{side}_start": place["start"],
-                    f"{side}_end": place["end"],
-                }
+                name = relation[side]
+                row[side] = name["text"]
+                row[f"{side}_start"] = name["start"]
+                row[f"{side}_end"] = name["end"]
             yield row
 
     def groups(self, result: Any) -> list[Group]:
-        return [
-            Group(
-                {**each["head"], "label": "head"},
-                [{**each["tail"], "label": each["label"], "type": "tail"}],
-            )
-            for each in result
-        ]
+        groups = []
+        for relation in result:
+            head = {**relation["head"], "label": "head"}
+            tail = {**relation["tail"], "label": relation["label"], "type": "tail"}
+            groups.append(Group(head, [tail]))
+        return groups
 
 
 @Predictor.register("relations")
 class RelationPredictor(TaggingPredictor):
     title = "Relations"
-    about = "Who works for or lives in what: a list of relations with `label`, `head`, `tail` and `probability`."
+    about = (
+        "Who works for or lives in what: "
+        "a list of relations with `label`, `head`, `tail` and `probability`."
+    )
     examples = (("Ann Lee works for Acme.",), ("Tom lives in Rome.",))
     result_type = Relations
     without_words: ClassVar[JsonDict] = {"words": [], "relations": []}
@@ -79,8 +78,10 @@ class RelationPredictor(TaggingPredictor):
         return output
 
     def result(self, outputs: list[JsonDict], *texts: str) -> Any:
-        relations = chain.from_iterable(output["relations"] for output in outputs)
-        return [
-            {**each, **{side: span_in(texts[0], each[side]) for side in ("head", "tail")}}
-            for each in relations
-        ]
+        relations = []
+        for output in outputs:
+            for relation in output["relations"]:
+                head = span_in(texts[0], relation["head"])
+                tail = span_in(texts[0], relation["tail"])
+                relations.append({**relation, "head": head, "tail": tail})
+        return relations

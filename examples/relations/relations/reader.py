@@ -26,10 +26,11 @@ class RelationReader(TaskReader):
         fields = sentence_fields(words)
         if relations is not None:
             # A relation is found at the last words of its names.
-            labels = [relation.split()[0] for relation in relations]
-            pairs = [
-                tuple(int(name.split("-")[1]) for name in relation.split()[1:])
-                for relation in relations
-            ]
+            labels = []
+            pairs = []
+            for relation in relations:
+                label, head, tail = relation.split()
+                labels.append(label)
+                pairs.append((int(head.split("-")[1]), int(tail.split("-")[1])))
             fields["relations"] = AdjacencyField(pairs, fields["tokens"], labels)
         return Instance(fields)
