@@ -1,5 +1,5 @@
 """
-Trains the models in `models/` and writes their cards: `make models`, about four hours on two cores.
+Trains the models in `models/` and writes their cards: `make models`.
 
 `ner`, `pos` and `coref` are runs of configs of their own, `ner` the best of three seeds on the dev
 set, and the others the runs of Table 1 with ELMo of the plan `open` with seed 1. `coref` continues
