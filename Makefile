@@ -19,7 +19,7 @@ SEEDS ?= 1
 # For `make test-rounding`: the tests that compute.
 ROUNDED := $(addprefix tests/, analysis bilm commands data metrics models modules predictors spacy trainer vectors)
 
-.PHONY: help install demo replicate models test test-rounding test-all check format docs results clean
+.PHONY: help install demo replicate models test test-rounding test-all check format docs results configs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ docs: install  ## build the documentation into site/; a broken link is an error
 
 results: install  ## write README's table and docs/replication/results.md from the files in results/
 	$(BIN)/python tools/write_pages.py
+
+configs:  ## write training_configs/expanded/, the configs as JSON
+	$(BIN)/python tools/expand_configs.py
 
 clean:  ## remove everything that was made, except output/
 	rm -rf $(VENV) demo site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -84,7 +84,9 @@ def _download(arguments: argparse.Namespace) -> None:
 
 def _write_configs(arguments: argparse.Namespace) -> None:
     folder = shutil.copytree(TRAINING_CONFIGS, arguments.folder)
-    print(f"wrote {folder}: a config for each task, and lib/, which they import")
+    print(
+        f"wrote {folder}: a config for each task, lib/, which they import, and expanded/, their JSON"
+    )
     print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
     print(
         "It trains on the included sample data. For yours, set ELMO_TASKS_DATA to a folder with ner/train.txt, ..."

@@ -2,8 +2,10 @@
 The configs: how Jsonnet evaluates them, their external variables for the data and the biLM, and
 what `allennlp train` checks before it reads any data.
 
-A config imports the options of the biLM with `import 'ELMO_TASKS_BILM/options.json'`, so they
-become part of the evaluated config and of the archive.
+A config imports its variables from `elmo_tasks_variables.libsonnet`. That file has their defaults,
+for programs that evaluate Jsonnet themselves; `evaluate_file` answers the import with the values of
+the environment. They include the options of the biLM, which so become part of the evaluated config
+and of the archive.
 """
 
 import glob
@@ -11,8 +13,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,9 @@ _DATA, _GLOVE, _BILM, _LAYER = (
     "ELMO_TASKS_LAYER",
 )
 _SHIPPED_GLOVE = "glove.open.100d.txt.gz"
+# Their names in configs.
+_KEYS = {"data": _DATA, "glove": _GLOVE, "layer": _LAYER}
+_VARIABLES = "elmo_tasks_variables.libsonnet"
 # 40,000 words, in a checkout. A wheel has only the vectors of the sample data.
 _OPEN_GLOVE = FIXTURES.parent / "data" / "open" / "glove" / _SHIPPED_GLOVE
 
@@ -76,14 +81,11 @@ def evaluate_file(filename: str, ext_vars: dict[str, str]) -> str:
     take precedence; AllenNLP passes the environment in them too.
     """
     variables = config_variables({**os.environ, **ext_vars})
-    # A biLM is downloaded or unpacked only if it is imported, because a config without ELMo does
-    # not need one.
-    bilm_files = cache(partial(pretrained_files, variables[_BILM]))
     try:
         evaluated: str = _jsonnet.evaluate_file(
             filename,
             ext_vars={**ext_vars, **variables},
-            import_callback=partial(_imported, bilm_files),
+            import_callback=partial(_imported, variables),
             native_callbacks={"elmo_transformer": (("model_name",), _transformer)},
         )
     except RuntimeError as error:
@@ -99,30 +101,33 @@ def _transformer(model_name: str) -> dict[str, Any]:
     return {"model_type": config.model_type, "width": config.hidden_size}
 
 
-def _imported(
-    bilm_files: Callable[[], tuple[Path, Path]], folder: str, name: str
-) -> tuple[str, bytes]:
-    """
-    The path and content of an imported file. The biLM's `weights` and `word_list` evaluate to file
-    paths.
-    """
-    root, _, part = name.partition("/")
-    if root == _BILM:
-        return name, json.dumps(_part_of_bilm(part, *bilm_files())).encode()
+def _imported(variables: dict[str, str], folder: str, name: str) -> tuple[str, bytes]:
+    """The path and content of an imported file."""
     path = Path(folder, name)
+    if path.name == _VARIABLES:
+        return str(path), _variables_file(variables).encode()
+    if name == _BILM:
+        return name, json.dumps(_bilm_files(variables[_BILM])).encode()
     if not path.exists() and (TRAINING_CONFIGS / name).is_file():
         # A config in any folder may import `lib/ner.libsonnet`.
         path = TRAINING_CONFIGS / name
     return str(path), path.read_bytes()
 
 
-def _part_of_bilm(name: str, options_file: Path, weight_file: Path) -> Any:
-    if name == "weights":
-        return str(weight_file)
-    if name == "word_list":
-        file = options_file.with_name("vocab.txt")
-        return str(file) if file.is_file() else None
-    return read_any_options(options_file).to_dict()
+def _variables_file(variables: dict[str, str]) -> str:
+    # The biLM is imported, because Jsonnet then downloads or unpacks it only if a config uses it.
+    values = {key: variables[name] for key, name in _KEYS.items()}
+    return f"{json.dumps(values)} + {{ bilm: import '{_BILM}' }}"
+
+
+def _bilm_files(bilm: str) -> dict[str, Any]:
+    options_file, weight_file = pretrained_files(bilm)
+    word_list = options_file.with_name("vocab.txt")
+    return {
+        "options": read_any_options(options_file).to_dict(),
+        "weights": str(weight_file),
+        "word_list": str(word_list) if word_list.is_file() else None,
+    }
 
 
 def strings_of(config: Any) -> Iterator[str]:

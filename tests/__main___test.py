@@ -34,7 +34,7 @@ class TestConfigs:
     ):
         folder = tmp_path / "new" / "configs"
         assert main(["configs", str(folder)]) == 0
-        shipped_files = list(training_configs.rglob("*.*sonnet"))
+        shipped_files = [path for path in training_configs.rglob("*") if path.is_file()]
         names = {path.relative_to(training_configs) for path in shipped_files}
         copies = [path for path in folder.rglob("*") if path.is_file()]
         assert {path.relative_to(folder) for path in copies} == names

@@ -2,6 +2,7 @@
 //
 // The tasks are in the order in which they are trained, quick ones first. Changing a setting
 // invalidates finished runs: their files are refused as runs of a different config.
+local environment = import 'lib/environment.libsonnet';
 local transformer = import 'lib/transformer.libsonnet';
 
 // Figure 2 is made from the runs of Table 1.
@@ -32,7 +33,7 @@ local slowly_halved(epochs) =
   transformer: {
     title: 'all-MiniLM-L6-v2',
     settings: transformer(
-      std.extVar('ELMO_TASKS_DATA') + '/minilm',
+      environment.data('minilm'),
       about={ model_type: 'bert', width: 384 },
     ),
   },
@@ -66,7 +67,8 @@ local slowly_halved(epochs) =
     },
     {
       task: 'squad',
-      data: "SQuAD 1.1's dev set, split by article into 9,231 questions to train on and 1,339 to score",
+      data: "SQuAD 1.1's dev set, split by article into 9,231 questions to train on and "
+            + '1,339 to score',
       size: '9,231 questions',
       overrides: patience(5) + batches_of(20),
       seeds: table_1(3) + ablated(3),

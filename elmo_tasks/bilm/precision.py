@@ -18,8 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 # Tokens per second as multiples of float32's, with one sentence and in batches of 64, by
-# instructions and whether the biLM has the size of the paper: docs/internals/engine.md. Only
-# processors that were measured have numbers.
+# instructions and whether the biLM has the size of the paper: docs/internals/engine.md. Those of
+# CPUs without bf16 were measured with ONEDNN_MAX_CPU_ISA, FBGEMM_ENABLE_INSTRUCTIONS and
+# ATEN_CPU_CAPABILITY on one that has it, or on an AMD EPYC. Other processors have no numbers.
 _SPEEDS: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
     ("bf16", False): {"bf16": (0.66, 1.55), "int8": (0.58, 1.62)},
     ("bf16", True): {"bf16": (0.98, 2.62), "int8": (1.15, 2.60)},

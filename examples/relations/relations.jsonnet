@@ -1,11 +1,44 @@
-local text = (import 'lib/text.libsonnet')(elmo_at=['input']);
+// Relations between two names in a sentence, with ELMo and GloVe as the vectors of words.
+local environment = import 'lib/environment.libsonnet';
+
+local glove = environment.glove;  // Its file and its width.
+local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
 
 {
-  dataset_reader: { type: 'relations', token_indexers: text.token_indexers },
+  dataset_reader: {
+    type: 'relations',
+    token_indexers: {
+      tokens: { type: 'single_id', lowercase_tokens: true },
+      elmo: bilm.indexer,
+    },
+  },
   train_data_path: 'examples/relations/relations.txt',
   validation_data_path: self.train_data_path,
-  vocabulary: text.vocabulary,
-  model: { type: 'relations' } + text.model,
+  vocabulary: {
+    pretrained_files: { tokens: glove.file },
+    // All words of the file, because they occur in texts.
+    min_pretrained_embeddings: { tokens: -1 },
+  },
+  model: {
+    type: 'relations',
+    text_field_embedder: {
+      token_embedders: {
+        tokens: {
+          type: 'embedding',
+          embedding_dim: glove.width,
+          pretrained_file: glove.file,
+          trainable: false,
+        },
+        elmo: { type: 'elmo', layers: 'mix', layer_norm: null, dropout: 0 },
+      },
+    },
+    bilm: bilm,
+  },
   data_loader: { batch_size: 4, shuffle: true },
-  trainer: { optimizer: { type: 'adam', lr: 0.01 }, num_epochs: 12, validation_metric: '-loss' } + text.trainer,
+  trainer: {
+    optimizer: { type: 'adam', lr: 0.01 },
+    num_epochs: 12,
+    validation_metric: '-loss',
+    checkpointer: { type: 'elmo_frozen_once' },
+  },
 }

@@ -16,8 +16,8 @@ local sizes = {
     // As in bilm-tf: batches of 128 windows on each of three GPUs.
     tokens: 3 * 128 * window,
     epochs: 10,
-    // bilm-tf uses the gradient of a whole window's loss, 20 times ours, an accumulator that starts at 1, and a clip
-    // of 10. Adagrad takes the same steps if all three are scaled down.
+    // bilm-tf uses the gradient of a whole window's loss, 20 times ours, an accumulator that starts
+    // at 1, and a clip of 10. Adagrad takes the same steps if all three are scaled down.
     optimizer: { type: 'adagrad', lr: 0.2, initial_accumulator_value: 1.0 / (window * window) },
     grad_norm: 10.0 / window,
     scheduler: null,
@@ -56,14 +56,18 @@ local of_size(size) = if std.isString(size) then sizes[size] else (
 local softmax_alone = sizes.small { tokens: 4096, epochs: 1, scheduler+: { warmup_steps: 200 } };
 
 function(
-  // 'small', 'original', or the differences from the small one, such as { cells: 512, projection: 64 }.
+  // 'small', 'original', or the differences from the small one, such as
+  // { cells: 512, projection: 64 }.
   size='small',
   // { options, pretrained_file } of a biLM to start from; null for a new one.
   start=null,
-  // Whether the biLM to start from is frozen, and only a softmax over the words of the text is trained.
+  // Whether the biLM to start from is frozen, and only a softmax over the words of the text is
+  // trained.
   frozen=false,
-  // A bilm-tf vocab.txt as the vocabulary; null counts the words of the text. A softmax to start from has its own.
-  word_list=if start != null && !frozen && std.objectHasAll(start, 'word_list') then start.word_list else null,
+  // A bilm-tf vocab.txt as the vocabulary; null counts the words of the text. A softmax to start
+  // from has its own.
+  word_list=if start != null && !frozen && std.objectHasAll(start, 'word_list')
+  then start.word_list else null,
   max_words=if frozen then 30000 else 800000,
   min_count=3,
   // Text: a file, a folder or a pattern.
@@ -80,7 +84,8 @@ function(
   scheduler=training.scheduler,
 ) (
   local shape = of_size(size);
-  assert start == null || size == 'small' : 'expected no size with start: give epochs, tokens_per_batch, optimizer or scheduler';
+  assert start == null || size == 'small' :
+         'expected no size with start: give epochs, tokens_per_batch, optimizer or scheduler';
   assert start != null || !frozen : 'expected start, the biLM that keeps its weights, with frozen';
   local loader = { type: 'elmo_lm', max_tokens_per_batch: tokens_per_batch };
 

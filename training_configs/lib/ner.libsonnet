@@ -1,39 +1,23 @@
-// Named entities: section A.7 of the paper.
+// Variants of ../ner.jsonnet: with ELMo or a transformer, or other data.
+local elmo_with = import 'elmo.libsonnet';
 local environment = import 'environment.libsonnet';
-local text_with = import 'text.libsonnet';
 
 function(
   elmo_at=[],
-  // What differs from ELMo's defaults: see text.libsonnet.
+  // What differs from ELMo's defaults: see elmo.libsonnet.
   elmo={},
   // The folder of the data.
   data='ner',
 ) (
-  local text = text_with(
-    elmo_at,
-    // Large enough to keep the weights nearly equal.
-    { l2: 0.1 } + elmo,
-    // Differs from the paper: GloVe instead of Senna's vectors.
-    tune_glove=true,
-    characters={ dim: 16, filters: 128, widths: [3] },
-  );
-  local lstm(input_size, hidden) = { type: 'elmo_lstm', input_size: input_size, hidden_size: hidden, bidirectional: true };
+  // The paper's lambda is large enough to keep the weights nearly equal.
+  local added = elmo_with(elmo_at, { l2: 0.1 } + elmo);
 
-  environment.files(data + '/%s.txt') + {
-    dataset_reader: { type: 'elmo_ner', token_indexers: text.token_indexers },
-    vocabulary: text.vocabulary,
-    model: {
-      type: 'elmo_ner',
-      encoders: [lstm(text.input_width, 200), lstm(2 * 200, 100)],
-      dropout: 0.5,
-    } + text.model,
-    data_loader: { batch_sampler: { type: 'bucket', batch_size: 64 } },
-    trainer: {
-      optimizer: { type: 'elmo_fused_adam', lr: 0.001 },
-      validation_metric: '+f1-measure-overall',
-      num_epochs: 75,
-      patience: 25,
-      grad_norm: 5.0,
-    } + text.trainer,
+  added.added_to(import '../ner.jsonnet') + {
+    train_data_path: environment.data(data + '/train.txt'),
+    validation_data_path: environment.data(data + '/dev.txt'),
+    test_data_path: environment.data(data + '/test.txt'),
+    model+: {
+      encoders: [super.encoders[0] { input_size+: added.input_width }, super.encoders[1]],
+    },
   }
 )
