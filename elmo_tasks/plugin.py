@@ -18,7 +18,7 @@ from elmo_tasks import configs, data, metrics, models, modules, trainer
 from elmo_tasks.bilm.process import keep_freed_memory
 from elmo_tasks.commands import config, demo, export, neighbors, perplexity, tables, wsd
 from elmo_tasks.commands import data as data_command
-from elmo_tasks.predictors import coref, interpretation, pairs, sentence, srl
+from elmo_tasks.predictors import coref, ner, pos, snli, squad, srl, sst
 
 __all__ = [
     "HARMLESS",
@@ -28,15 +28,17 @@ __all__ = [
     "data_command",
     "demo",
     "export",
-    "interpretation",
     "metrics",
     "models",
     "modules",
     "neighbors",
-    "pairs",
+    "ner",
     "perplexity",
-    "sentence",
+    "pos",
+    "snli",
+    "squad",
     "srl",
+    "sst",
     "tables",
     "trainer",
     "wsd",

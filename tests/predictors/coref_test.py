@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from elmo_tasks.predictors.coref import resolved_text
-from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.pos_tagger import PosTagger
+from elmo_tasks.predictors.pronouns import LocatedMention, resolved_text
 from elmo_tasks.text import located_sentences
 
 # Mentions are marked with the number of their chain.
@@ -79,8 +79,8 @@ def parsed(marked: str) -> tuple[str, list, list]:
         inside = [
             index for index, word in enumerate(words) if start <= word.start and word.end <= end
         ]
-        place = {"text": text[start:end], "start": start, "end": end}
-        chains.setdefault(number, []).append(((inside[0], inside[-1]), place))
+        mention = LocatedMention(inside[0], inside[-1], text[start:end], start, end)
+        chains.setdefault(number, []).append(mention)
     return text, [[word.text for word in sentence] for sentence in sentences], list(chains.values())
 
 

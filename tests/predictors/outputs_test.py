@@ -7,7 +7,7 @@ import torch
 
 from elmo_tasks.data import PosReader
 from elmo_tasks.predictors import PosPredictor
-from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.pos_tagger import PosTagger
 from elmo_tasks.text import in_nfc
 from tests.task_models import PLACES
 

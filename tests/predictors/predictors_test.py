@@ -13,7 +13,7 @@ from allennlp.interpret.saliency_interpreters import (
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SentencePredictor
-from elmo_tasks.predictors.interpretation import texts_of
+from elmo_tasks.predictors.interpretation import names_of_texts
 from tests.predictors.trained_task_test import rounded
 from tests.task_models import EACH_PLACE, PLACES, TASKS
 
@@ -153,7 +153,7 @@ class TestAllTasks:
         }
         line = dict.fromkeys(keys.get(task, ["sentence"]), "Ann isn't singing.")
         ((instance, *_),) = predictor.instances_of(predictor.read_line(line).parts)
-        field = instance[texts_of(instance)[0]]
+        field = instance[names_of_texts(instance)[0]]
         words = [token.text for token in (field[0] if task == "coref" else field)]
         assert words == ["Ann", "isn't", "singing", "."]
 
@@ -171,7 +171,7 @@ class TestAllTasks:
         predictor = made_predictor(task)
         weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]
         ((instance, *_),) = predictor.instances_of(predictor.read_line(LINES[task][1]).parts)
-        for name, text in zip(texts_of(instance), sorted(weights, reverse=True), strict=True):
+        for name, text in zip(names_of_texts(instance), sorted(weights, reverse=True), strict=True):
             field = instance[name]
             n_words = sum(map(len, field)) if task == "coref" else len(field)
             assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(
@@ -184,7 +184,7 @@ class TestAllTasks:
         before = predictor.predict_json(LINES[task][1])
         instance = predictor.json_to_labeled_instances(LINES[task][1])[0]
         gradients, output = predictor.get_gradients([instance])
-        first = gradients[f"grad_input_{len(texts_of(instance))}"][0]
+        first = gradients[f"grad_input_{len(names_of_texts(instance))}"][0]
         word, dim = divmod(int(abs(first).argmax()), first.shape[1])
 
         def loss_with(change: float) -> float:

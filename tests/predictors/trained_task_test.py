@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.files.archives import unpack
-from elmo_tasks.predictors.sentence import NerPredictor
+from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.trained_task import predictor_of
 
 # Two paragraphs; the second sentence is in NFD, with more characters than its words in NFC.

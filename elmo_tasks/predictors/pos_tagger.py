@@ -1,4 +1,4 @@
-"""Part-of-speech taggers, which find the verbs of sentences."""
+"""Part-of-speech taggers, which find the verbs of sentences for semantic roles and coreference."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,10 @@ from elmo_tasks.files.shipped import PRETRAINED
 from elmo_tasks.vectors.devices import Device
 from elmo_tasks.vectors.elmo import Elmo, Precision
 
-__all__ = ["PosTagger", "spacy_tagger"]
+__all__ = ["PosTagger", "TagSentences", "spacy_tagger"]
+
+TagSentences = Callable[[list[list[str]]], list[list[str]]]
+"""From the words of sentences to a universal part of speech for each."""
 
 
 class PosTagger:
@@ -19,27 +22,32 @@ class PosTagger:
 
     def __init__(self, device: Device = None, precision: Precision | None = None) -> None:
         with np.load(PRETRAINED / "pos-open" / "tagger.npz") as arrays:
-            self._weight, self._bias = arrays["weight"], arrays["bias"]
+            self._weight = arrays["weight"]
+            self._bias = arrays["bias"]
             self._tags: list[str] = arrays["tags"].tolist()
             self._layer = int(arrays["layer"])
         self._elmo = Elmo.from_pretrained("small-open", device=device, precision=precision).share()
 
     def __call__(self, sentences: list[list[str]]) -> list[list[str]]:
         """A tag for each word: `NOUN`, `VERB`, `AUX` and so on."""
+        tags = []
         # Shape of each: (n_words, dim)
-        vectors = self._elmo.embed(sentences, layers=self._layer, progress=False)
-        # Shape of each: (n_words, n_tags)
-        scores = [of_words @ self._weight.T + self._bias for of_words in vectors]
-        return [[self._tags[index] for index in of_words.argmax(-1)] for of_words in scores]
+        for vectors in self._elmo.embed(sentences, layers=self._layer, progress=False):
+            # Shape: (n_words, n_tags)
+            scores = vectors @ self._weight.T + self._bias
+            tags.append([self._tags[index] for index in scores.argmax(-1)])
+        return tags
 
 
-def spacy_tagger(model: str) -> Callable[[list[list[str]]], list[list[str]]]:
+def spacy_tagger(model: str) -> TagSentences:
     """The tagger of a spaCy model, an installed package or a folder, for other languages."""
     import spacy
     from spacy.tokens import Doc
 
     pipeline = spacy.load(model, exclude=["ner", "parser"])
-    return lambda sentences: [
-        [token.pos_ for token in document]
-        for document in pipeline.pipe(Doc(pipeline.vocab, words=words) for words in sentences)
-    ]
+
+    def tag(sentences: list[list[str]]) -> list[list[str]]:
+        docs = (Doc(pipeline.vocab, words=words) for words in sentences)
+        return [[token.pos_ for token in doc] for doc in pipeline.pipe(docs)]
+
+    return tag
