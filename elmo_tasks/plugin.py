@@ -44,12 +44,14 @@ __all__ = [
     "wsd",
 ]
 
-HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text("utf-8"))
+_HARMLESS_FILE = files("elmo_tasks") / "harmless.toml"
+HARMLESS = tomllib.loads(_HARMLESS_FILE.read_text("utf-8"))
 """What archives that are not trusted may name."""
 
 
 def _trains_a_bilm(params: Params) -> bool:
-    name = params.as_dict(quiet=True).get("model", {}).get("type")
+    model_params = params.as_dict(quiet=True).get("model", {})
+    name = model_params.get("type")
     if name not in Model.list_available():
         return False
     # Not `by_name`, which returns a method for "from_archive".
@@ -75,9 +77,9 @@ def add_callbacks_of_trainings() -> None:
     unchanged.
     """
     gradient_descent_trainer = allennlp.training.gradient_descent_trainer
-    callbacks = [*gradient_descent_trainer.DEFAULT_CALLBACKS]
-    callbacks += [trainer.LearnedMixCallback, trainer.RandomStateCallback]
-    replace(gradient_descent_trainer, "DEFAULT_CALLBACKS", tuple(callbacks))
+    added = (trainer.LearnedMixCallback, trainer.RandomStateCallback)
+    callbacks = tuple(gradient_descent_trainer.DEFAULT_CALLBACKS) + added
+    replace(gradient_descent_trainer, "DEFAULT_CALLBACKS", callbacks)
 
 
 @applied_now

@@ -73,7 +73,8 @@ class CorefScores(Metric):
         `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures;
         `muc_f1`, `b_cubed_f1` and `ceafe_f1`; and `mention_recall`. 0 where the denominator is 0.
         """
-        *rows, mention_row = [_Counts(*row) for row in self._counts.tolist()]
+        rows = [_Counts(*row) for row in self._counts.tolist()]
+        mention_row = rows.pop()
         scores = []
         f1_scores = {}
         for measure, counts in zip(_MEASURES, rows, strict=True):
