@@ -23,5 +23,7 @@ def in_blocks(
     size = max(1, MAX_PAIRS // max(1, batch_size * timesteps))
     if torch.is_grad_enabled() or size >= timesteps:
         return attend(words, 0)
-    parts = zip(words.split(size, 1), range(0, timesteps, size), strict=True)
-    return torch.cat([attend(part, first) for part, first in parts], 1)
+    attended = []
+    for start in range(0, timesteps, size):
+        attended.append(attend(words[:, start : start + size], start))
+    return torch.cat(attended, 1)
