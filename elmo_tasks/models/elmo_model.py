@@ -10,28 +10,17 @@ from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.token_embedders.embedding import Embedding, EmbeddingsTextFile
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.util import masked_softmax
 
+# For models of your own: `labels_of`.
+from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules import ContextualModel
 
-__all__ = [
-    "ElmoModel",
-    "concat_texts",
-    "ids_of_words",
-    "labels_of",
-    "names_of",
-    "readable_labels",
-    "softmax_over_words",
-    "warn_of_unknown_words",
-    "weights_of",
-    "without_repetitions",
-]
+__all__ = ["ElmoModel", "labels_of", "warn_of_unknown_words"]
 
 logger = logging.getLogger(__name__)
 
@@ -117,47 +106,6 @@ class ElmoModel(Model):
         self._initializer(SimpleNamespace(named_parameters=lambda: trained))
 
 
-def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
-    """
-    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`,
-    then the texts of `other`. Every dimension but the first has the larger size of the two.
-    """
-    joined: TextFieldTensors = {}
-    for indexer, tensors in one.items():
-        joined[indexer] = {}
-        for name, tensor in tensors.items():
-            joined[indexer][name] = _concat(tensor, other[indexer][name])
-    return joined
-
-
-def _concat(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
-    sizes = [max(pair) for pair in zip(above.shape[1:], below.shape[1:], strict=True)]
-    # Indexers pad with zero, which is padding in a vocabulary, no character, and False in a mask.
-    joined = above.new_zeros(len(above) + len(below), *sizes)
-    joined[(slice(None, len(above)), *map(slice, above.shape[1:]))] = above
-    joined[(slice(len(above), None), *map(slice, below.shape[1:]))] = below
-    return joined
-
-
-def without_repetitions(tokens: TextFieldTensors) -> tuple[TextFieldTensors, torch.Tensor]:
-    """
-    The texts of a batch without those that repeat the text before, and the row in them of each text
-    of the batch.
-    """
-    flat = []
-    for tensors in tokens.values():
-        for tensor in tensors.values():
-            flat.append(tensor.flatten(1))
-    # Shape: (batch_size, n_ids)
-    ids = torch.cat(flat, 1)
-    # Shape: (batch_size,)
-    is_new = torch.nn.functional.pad((ids[1:] != ids[:-1]).any(1), (1, 0), value=True)
-    distinct: TextFieldTensors = {}
-    for indexer, tensors in tokens.items():
-        distinct[indexer] = {name: tensor[is_new] for name, tensor in tensors.items()}
-    return distinct, is_new.cumsum(0) - 1
-
-
 def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> None:
     """
     At the start of a training, a warning if word vectors lack most words, as in a different
@@ -200,60 +148,3 @@ def _count_known(path: str, counts: Mapping[str, int], enough: float) -> int:
             if n_known >= enough:
                 break
     return n_known
-
-
-def labels_of(vocab: Vocabulary) -> list[str]:
-    """The labels in the order of their numbers."""
-    return list(vocab.get_index_to_token_vocabulary("labels").values())
-
-
-def weights_of(labels: list[str], weights: dict[str, float] | None) -> torch.Tensor | None:
-    """
-    The weight of each label in the loss, by `label_weights` of a config: a label has the weight of
-    its name, a tag like `B-PER` also that of `PER`, and all others have 1. `None` without weights.
-    """
-    if weights is None:
-        return None
-    names = {label: label[2:] if label[1:2] == "-" else label for label in labels}
-    known_names = sorted(set(names.values()))
-    unknown = sorted(weights.keys() - set(labels) - set(known_names))
-    if unknown:
-        known = ", ".join(known_names)
-        raise ConfigurationError(f"expected label_weights of {known}, got {unknown[0]!r}")
-    weights_of_labels = []
-    for label in labels:
-        weight_of_name = weights.get(names[label], 1.0)
-        weights_of_labels.append(weights.get(label, weight_of_name))
-    return torch.tensor(weights_of_labels)
-
-
-def names_of(labels: list[str], rows: list[list[int]]) -> list[list[str]]:
-    """The labels of the words of each sentence, from their numbers."""
-    return [[labels[number] for number in row] for row in rows]
-
-
-def ids_of_words(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
-    """The numbers of the words of each sentence, without padding."""
-    return [row[words].tolist() for row, words in zip(ids, mask, strict=True)]
-
-
-def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
-    """
-    The `label` and the `probabilities` of each text, from logits of shape `(batch_size, n_labels)`.
-    """
-    probabilities = []
-    for row in logits.softmax(-1).tolist():
-        by_label = dict(zip(labels, row, strict=True))
-        probabilities.append(dict(sorted(by_label.items())))
-    best = [labels[number] for number in logits.argmax(-1).tolist()]
-    return {"label": best, "probabilities": probabilities}
-
-
-def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """
-    Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape
-    `(batch_size, timesteps)`.
-    """
-    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose
-    # their weights.
-    return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

@@ -11,7 +11,8 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
-from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
 from elmo_tasks.modules.decoding import best_tags, crf_scores, tag_probabilities
 from elmo_tasks.text.tags import TypedSpan, tags_to_spans
 

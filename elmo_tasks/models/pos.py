@@ -10,13 +10,8 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask, sequence_cross_entropy_with_logits
 
 from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import (
-    ids_of_words,
-    labels_of,
-    names_of,
-    warn_of_unknown_words,
-    weights_of,
-)
+from elmo_tasks.models.elmo_model import warn_of_unknown_words
+from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
 
 __all__ = ["PosClassifier"]
 

@@ -11,16 +11,10 @@ from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import (
-    ElmoModel,
-    concat_texts,
-    labels_of,
-    names_of,
-    readable_labels,
-    softmax_over_words,
-    weights_of,
-)
-from elmo_tasks.modules.attention import in_blocks
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import labels_of, names_of, readable_labels, weights_of
+from elmo_tasks.models.text_batches import concat_texts
+from elmo_tasks.modules.attention import in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]

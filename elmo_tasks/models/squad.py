@@ -14,7 +14,8 @@ from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
 from allennlp_models.rc.metrics import SquadEmAndF1
 from torch.nn.functional import nll_loss
 
-from elmo_tasks.models.elmo_model import ElmoModel, concat_texts
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.text_batches import concat_texts
 from elmo_tasks.modules.attention import in_blocks
 
 __all__ = ["BidafAttention", "ResidualAttention", "SquadModel", "best_span"]

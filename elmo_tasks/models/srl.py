@@ -10,14 +10,9 @@ from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import SrlF1
-from elmo_tasks.models.elmo_model import (
-    ElmoModel,
-    ids_of_words,
-    labels_of,
-    names_of,
-    weights_of,
-    without_repetitions,
-)
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.text_batches import without_repetitions
 from elmo_tasks.modules.decoding import best_tags, bio_scores
 from elmo_tasks.text.tags import tags_to_spans
 

@@ -1,10 +1,11 @@
-"""Attention between all words of long texts."""
+"""Attention between the words of texts."""
 
 from collections.abc import Callable
 
 import torch
+from allennlp.nn.util import masked_softmax
 
-__all__ = ["in_blocks"]
+__all__ = ["in_blocks", "softmax_over_words"]
 
 # The number of pairs of words that are computed together.
 MAX_PAIRS = 2**22
@@ -27,3 +28,13 @@ def in_blocks(
     for start in range(0, timesteps, size):
         attended.append(attend(words[:, start : start + size], start))
     return torch.cat(attended, 1)
+
+
+def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """
+    Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape
+    `(batch_size, timesteps)`.
+    """
+    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose
+    # their weights.
+    return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

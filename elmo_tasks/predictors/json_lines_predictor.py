@@ -15,7 +15,7 @@ from allennlp.nn.util import move_to_device
 
 from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.models.elmo_model import labels_of
+from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors.interpretation import InterpretablePredictor, names_of_texts
 from elmo_tasks.predictors.task_predictor import TaskInput, TextPart

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from allennlp_today import load_archive
 from allennlp_today.trust import read_config
 from elmo_tasks.files.atomic_files import atomic_folder
-from elmo_tasks.models.elmo_model import labels_of
+from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
 from elmo_tasks.predictors import coref, ner, pos, snli, squad, srl, sst  # noqa: F401

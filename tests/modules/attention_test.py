@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.modules.attention import in_blocks
+from elmo_tasks.modules.attention import in_blocks, softmax_over_words
 from tests.largest_tensor import largest_tensor
 from tests.task_models import BOTH
 
@@ -49,3 +50,17 @@ def test_without_gradients_memory_is_linear_and_results_are_equal(make_model, ta
     assert sizes[0] < 4 * 2 * N_WORDS**2 <= sizes[1]
     for name in set(outputs[0]) & {"logits", "start_log_probs", "end_log_probs"}:
         torch.testing.assert_close(*(output[name] for output in outputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_softmax_is_over_the_words_only(seed):
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, 7, size=3)
+    scores = generator.normal(generator.choice([-300, -20, 0, 200]), 3, size=(3, 4, max(lengths)))
+    mask = torch.arange(max(lengths)) < torch.as_tensor(lengths).unsqueeze(1)
+    weights = softmax_over_words(torch.tensor(scores, dtype=torch.float32), mask).numpy()
+    for row, length in enumerate(lengths):
+        shifted = np.exp(scores[row, :, :length] - scores[row, :, :length].max(-1, keepdims=True))
+        expected = shifted / shifted.sum(-1, keepdims=True)
+        np.testing.assert_allclose(weights[row, :, :length], expected, rtol=1e-3, atol=1e-6)
+        assert not weights[row, :, length:].any()
