@@ -159,7 +159,8 @@ def _speakers_of_words(speakers: Any, sentences: list[list[Token]]) -> list[list
     rows = []
     for row, words in zip(speakers, sentences, strict=False):
         rows.append(row if isinstance(row, list) else [row] * len(words))
-    has_all_words = list(map(len, rows)) == list(map(len, sentences))
+    n_speakers = [len(row) for row in rows]
+    has_all_words = n_speakers == [len(words) for words in sentences]
     if len(speakers) != len(sentences) or not has_all_words:
         raise ValueError(f"expected one speaker per sentence, or one per word, got {speakers}")
     return rows

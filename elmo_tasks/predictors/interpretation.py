@@ -66,7 +66,8 @@ class InterpretablePredictor(TaskPredictor, Predictor):
         # Without this predictor's layer, which may have the hooks of a different thread.
         vars(explainable).pop("_embedded_words", None)
         saliency: Any = SaliencyInterpreter.by_name(interpreter)(explainable)
-        for instance in chain.from_iterable(self.instances_of(self.read(*texts).parts)):
+        instances_of_parts = self.instances_of(self.read(*texts).parts)
+        for instance in chain.from_iterable(instances_of_parts):
             output = self.predict_instance(instance)
             results = self.result_type().parts(self.result([output], *texts))
             # An auxiliary has no roles.
@@ -185,7 +186,10 @@ class EmbeddedWords(torch.nn.Module):
         tensors = move_to_device(batch.as_tensor_dict(), device)
         model = _shared_copy(original)
         embedder_name, embedder = _embedder_of(model)
-        texts = [instance[name] for name in names for instance in instances]
+        texts = []
+        for name in names:
+            for instance in instances:
+                texts.append(instance[name])
         watched = _Watched(embedder, self, texts)
         setattr(model, embedder_name, watched)
         # cuDNN has no gradients in evaluation mode.
@@ -198,7 +202,8 @@ class EmbeddedWords(torch.nn.Module):
         for key, value in output.items():
             if isinstance(value, torch.Tensor):
                 output[key] = value.detach()
-        return arrays, {**model.make_output_human_readable(output), "loss": output["loss"]}
+        readable = model.make_output_human_readable(output)
+        return arrays, {**readable, "loss": output["loss"]}
 
 
 def _shared_copy(model: Model) -> Model:
@@ -239,6 +244,7 @@ class _Watched(torch.nn.Module):
         for text in self._texts:
             # Shape: (n_words,)
             numbers = torch.cat(list(_positions_of(text, rows)))
+            # Shape: (1, n_words, dim)
             leaf = self._layer(words[numbers][None]).detach().requires_grad_()
             self.leaves.append(leaf)
             words = words.index_copy(0, numbers, leaf[0])

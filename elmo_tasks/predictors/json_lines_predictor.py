@@ -104,17 +104,21 @@ class JsonLinesPredictor(InterpretablePredictor):
         before the result of the first one.
         """
         for batch in at_once(inputs, lambda task_input: task_input, batch_size):
-            parts = list(chain.from_iterable(task_input.parts for task_input in batch))
+            parts = []
+            for task_input in batch:
+                parts += task_input.parts
             outputs_of_parts = iter(self._outputs(parts, stop))
-            for texts, parts in batch:
-                outputs = list(chain.from_iterable(islice(outputs_of_parts, len(parts))))
+            for task_input in batch:
+                outputs_of_text = islice(outputs_of_parts, len(task_input.parts))
+                outputs = list(chain.from_iterable(outputs_of_text))
                 if not outputs:
                     outputs = [copy.deepcopy(self.without_words)]
-                yield self.result(outputs, *texts)
+                yield self.result(outputs, *task_input.texts)
 
     def predict(self, *texts: str, **named: str) -> JsonDict:
         """The prediction for values of `inputs`."""
-        return self.predict_json({**dict(zip(self.inputs, texts, strict=False)), **named})
+        by_name: JsonDict = dict(zip(self.inputs, texts, strict=False))
+        return self.predict_json(by_name | named)
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
         (prediction,) = self.predict_batch_json([inputs])
@@ -171,7 +175,8 @@ class JsonLinesPredictor(InterpretablePredictor):
 
     def _example_line(self) -> str:
         texts = next(iter(self.examples), ["..."] * len(self.inputs))
-        return json.dumps(dict(zip(self.inputs, texts, strict=True)), ensure_ascii=False)
+        line = dict(zip(self.inputs, texts, strict=True))
+        return json.dumps(line, ensure_ascii=False)
 
     def _outputs(self, parts: list[TextPart], stop: Stop = None) -> list[list[JsonDict]]:
         """The finished outputs of the instances of each part."""
@@ -272,8 +277,9 @@ def at_once(
     filled = 0.0
     for item in items:
         texts, parts = read_of(item)
-        n_characters = sum(map(len, texts))
-        share = max((len(parts) or 1) / _PARTS_AT_ONCE, n_characters / _CHARACTERS_AT_ONCE)
+        n_parts = len(parts) or 1
+        n_characters = sum(len(text) for text in texts)
+        share = max(n_parts / _PARTS_AT_ONCE, n_characters / _CHARACTERS_AT_ONCE)
         if batch and filled + share > 1.0:
             yield batch
             batch = []
@@ -321,10 +327,14 @@ def _longest_text(instance: Instance) -> list[Token] | None:
     The words of the longest text of an instance. `None`: a text has no words (a document has a
     sentence).
     """
-    fields = [instance[name] for name in names_of_texts(instance)]
-    if not all(map(len, fields)):
-        return None
-    return max(map(tokens_of, fields), key=len)
+    longest_text: list[Token] = []
+    for name in names_of_texts(instance):
+        if not len(instance[name]):
+            return None
+        tokens = tokens_of(instance[name])
+        if len(tokens) > len(longest_text):
+            longest_text = tokens
+    return longest_text
 
 
 def _ids_in(values: JsonDict) -> JsonDict:

@@ -26,7 +26,8 @@ class PosTagger:
             self._bias = arrays["bias"]
             self._tags: list[str] = arrays["tags"].tolist()
             self._layer = int(arrays["layer"])
-        self._elmo = Elmo.from_pretrained("small-open", device=device, precision=precision).share()
+        elmo = Elmo.from_pretrained("small-open", device=device, precision=precision)
+        self._elmo = elmo.share()
 
     def __call__(self, sentences: list[list[str]]) -> list[list[str]]:
         """A tag for each word: `NOUN`, `VERB`, `AUX` and so on."""
@@ -35,7 +36,8 @@ class PosTagger:
         for vectors in self._elmo.embed(sentences, layers=self._layer, progress=False):
             # Shape: (n_words, n_tags)
             scores = vectors @ self._weight.T + self._bias
-            tags.append([self._tags[index] for index in scores.argmax(-1)])
+            best = scores.argmax(-1)
+            tags.append([self._tags[number] for number in best])
         return tags
 
 
@@ -48,6 +50,9 @@ def spacy_tagger(model: str) -> TagSentences:
 
     def tag(sentences: list[list[str]]) -> list[list[str]]:
         docs = (Doc(pipeline.vocab, words=words) for words in sentences)
-        return [[token.pos_ for token in doc] for doc in pipeline.pipe(docs)]
+        tags = []
+        for doc in pipeline.pipe(docs):
+            tags.append([token.pos_ for token in doc])
+        return tags
 
     return tag

@@ -132,6 +132,7 @@ class SrlPredictor(TaggingPredictor):
         piece = next(piece for piece in sentence.pieces if predicate in piece)
         tokens = []
         for token in sentence.tokens[piece.start : piece.stop]:
+            # A copy, which has the tag of this predicate.
             tokens.append(Token(token.text, token.idx, token.idx_end))
         tokens[predicate - piece.start].tag_ = "V"
         instance = self._dataset_reader.text_to_instance(tokens, _indicator(tokens))
@@ -153,10 +154,9 @@ class SrlPredictor(TaggingPredictor):
         Adds the roles as `spans`; the offsets of the verb, if the words come from a text; and for
         `prediction`, the `first` word of a piece that does not begin the sentence.
         """
-        output["spans"] = [
-            {"label": label, "start": start, "end": end}
-            for label, start, end in tags_to_spans(output["tags"])
-        ]
+        output["spans"] = []
+        for label, first, last in tags_to_spans(output["tags"]):
+            output["spans"].append({"label": label, "start": first, "end": last})
         output = super().finish(instance, output)
         metadata = instance["metadata"].metadata
         if "first" in metadata:
@@ -171,8 +171,12 @@ class SrlPredictor(TaggingPredictor):
 
     def result(self, outputs: list[JsonDict], *texts: str) -> Any:
         (text,) = texts
-        # An auxiliary has no roles but itself.
-        return [_verb_with_roles(text, verb) for verb in outputs if len(verb.get("spans", ())) > 1]
+        verbs = []
+        for verb in outputs:
+            # An auxiliary has no roles but itself.
+            if len(verb.get("spans", ())) > 1:
+                verbs.append(_verb_with_roles(text, verb))
+        return verbs
 
 
 def _indicator(tokens: list[Token]) -> list[int]:

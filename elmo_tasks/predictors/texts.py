@@ -23,7 +23,8 @@ def texts_by_name(
     if len(values) + len(named) != len(names) or given.keys() != set(names):
         shown = [f"{value!r:.40}" for value in values]
         shown += [f"{name}=..." for name in named]
-        raise TypeError(f"expected {' and '.join(names)}, got {', '.join(shown) or 'nothing'}")
+        expected = " and ".join(names)
+        raise TypeError(f"expected {expected}, got {', '.join(shown) or 'nothing'}")
     return {name: given[name] for name in names}
 
 

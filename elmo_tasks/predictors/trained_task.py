@@ -192,7 +192,7 @@ class TrainedTask:
         `threading.Event`, is asked before each batch: if it returns true, this call raises
         `concurrent.futures.CancelledError`.
         """
-        columns = as_columns(texts_by_name(self.predictor.inputs, texts, named))
+        columns = self._columns(texts, named)
         inputs = rows_of(columns)
         is_hidden = self._hides_progress(len(inputs))
         results = list(tqdm(self.stream(inputs, stop), total=len(inputs), disable=is_hidden))
@@ -209,9 +209,13 @@ class TrainedTask:
             return True
         return None
 
+    def _columns(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, str | list[str]]:
+        """The texts of a call by the names of the task's inputs."""
+        return as_columns(texts_by_name(self.predictor.inputs, texts, named))
+
     def _rows(self, texts: tuple[Any, ...], named: dict[str, Any]) -> list[tuple[str, ...]]:
         """The texts of each input of a call."""
-        return rows_of(as_columns(texts_by_name(self.predictor.inputs, texts, named)))
+        return rows_of(self._columns(texts, named))
 
     def stream(
         self, inputs: Iterable[tuple[str, ...]], stop: Stop = None, batch_size: int | None = None
@@ -221,8 +225,12 @@ class TrainedTask:
         call. By default, up to 128 sentences are read before the first result; with
         `batch_size=1`, each input has its result before the next one is read.
         """
-        task_inputs = (self.predictor.read(*map(readable, texts)) for texts in inputs)
-        return self.results(task_inputs, stop, batch_size)
+        return self.results(self._read(inputs), stop, batch_size)
+
+    def _read(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[TaskInput]:
+        for texts in inputs:
+            readable_texts = [readable(text) for text in texts]
+            yield self.predictor.read(*readable_texts)
 
     def read_words(self, text: str, sentences: list[list[Word]]) -> TaskInput:
         """A text with known words and sentences, for `results` of a task of single texts."""
@@ -251,7 +259,8 @@ class TrainedTask:
         import pandas
 
         rows = []
-        for number, result in enumerate(self.stream(self._rows(texts, named))):
+        results = self.stream(self._rows(texts, named))
+        for number, result in enumerate(results):
             for row in self.result_type.rows(result):
                 rows.append({"document": number, **row})
         if not self.result_type.columns:
@@ -281,7 +290,7 @@ class TrainedTask:
         `start`, `end` and `weight`. The weights of a text sum to 1. `interpreter` is AllenNLP's:
         also `"integrated-gradient"` or `"smooth-gradient"`.
         """
-        texts_of_input, *_ = self._rows(texts, named)
+        texts_of_input = self._rows(texts, named)[0]
         return list(self.predictor.explain(*texts_of_input, interpreter=interpreter))
 
     def render_explanation(self, *texts: str, **options: str) -> str:
@@ -296,7 +305,8 @@ class TrainedTask:
             for explanation in explanations:
                 rows.append(_title(explanation["found"]))
                 weights.append([word["weight"] for word in explanation["words"]])
-            tables.append(table(rows, [text for text, _ in offsets], weights))
+            words = [text for text, _ in offsets]
+            tables.append(table(rows, words, weights))
         return "".join(tables)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
@@ -310,7 +320,8 @@ class TrainedTask:
             copy_model(self.path, temporary)
             card = temporary / "README.md"
             if not card.exists():
-                card.write_text(self._card(Path(folder).absolute().name), "utf-8")
+                name = Path(folder).absolute().name
+                card.write_text(self._card(name), "utf-8")
 
     def _card(self, name: str) -> str:
         """The card of a model that has none."""
@@ -370,8 +381,9 @@ class TrainedTask:
         }
 
     def __repr__(self) -> str:
-        _, *model_bilm_and_size = self.summary.values()
-        return f"TrainedTask({fspath(self.path)!r}: {', '.join(model_bilm_and_size)})"
+        summary = self.summary
+        described = ", ".join([summary["model"], summary["bilm"], summary["size"]])
+        return f"TrainedTask({fspath(self.path)!r}: {described})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = tuple((self._options | self._settings).items())
@@ -397,7 +409,9 @@ def predictor_of(
         if model_type not in Model.list_available():
             return None
         predictor = Model.by_name(model_type).default_predictor
-        return None if predictor is None else Predictor.by_name(predictor)
+        if predictor is None:
+            return None
+        return Predictor.by_name(predictor)
     except (
         AttributeError,  # Of a model of type "from_archive", which is not a class.
         ConfigurationError,
@@ -416,7 +430,8 @@ def _import_packages(packages: str | Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(packages, str):
         packages = [packages]
-    names = [*packages, *os.environ.get(PACKAGES, "").replace(",", " ").split()]
+    in_environment = os.environ.get(PACKAGES, "")
+    names = list(packages) + in_environment.replace(",", " ").split()
     for name in names:
         import_module_and_submodules(name)
     return tuple(dict.fromkeys(names))
@@ -435,11 +450,16 @@ def _offsets_of_words(explanation: Explanation) -> list[tuple[str, int | None]]:
     return [(word["text"], word.get("start")) for word in explanation["words"]]
 
 
-def _title(found: Any) -> str:
+def _title(decision: Any) -> str:
     """The first text of what the model found, with its label, or else all of it."""
-    if isinstance(found, list):
-        return _title(found[0])
-    text = found.get("text", found.get("verb", json.dumps(found, ensure_ascii=False)))
-    if "label" in found:
-        return f"{text} ({found['label']})"
-    return str(text)
+    if isinstance(decision, list):
+        return _title(decision[0])
+    for key in ("text", "verb"):
+        if key in decision:
+            title = str(decision[key])
+            break
+    else:
+        title = json.dumps(decision, ensure_ascii=False)
+    if "label" in decision:
+        return f"{title} ({decision['label']})"
+    return title
