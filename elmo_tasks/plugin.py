@@ -18,7 +18,7 @@ from elmo_tasks import configs, data, metrics, models, modules, trainer
 from elmo_tasks.bilm.process import keep_freed_memory
 from elmo_tasks.commands import config, demo, export, neighbors, perplexity, tables, wsd
 from elmo_tasks.commands import data as data_command
-from elmo_tasks.predictors import coref, interpretation, pairs, sentence, srl
+from elmo_tasks.predictors import coref, ner, pos, snli, squad, srl, sst
 
 __all__ = [
     "HARMLESS",
@@ -28,26 +28,30 @@ __all__ = [
     "data_command",
     "demo",
     "export",
-    "interpretation",
     "metrics",
     "models",
     "modules",
     "neighbors",
-    "pairs",
+    "ner",
     "perplexity",
-    "sentence",
+    "pos",
+    "snli",
+    "squad",
     "srl",
+    "sst",
     "tables",
     "trainer",
     "wsd",
 ]
 
-HARMLESS = tomllib.loads(files("elmo_tasks").joinpath("harmless.toml").read_text("utf-8"))
+_HARMLESS_FILE = files("elmo_tasks") / "harmless.toml"
+HARMLESS = tomllib.loads(_HARMLESS_FILE.read_text("utf-8"))
 """What archives that are not trusted may name."""
 
 
 def _trains_a_bilm(params: Params) -> bool:
-    name = params.as_dict(quiet=True).get("model", {}).get("type")
+    model_params = params.as_dict(quiet=True).get("model", {})
+    name = model_params.get("type")
     if name not in Model.list_available():
         return False
     # Not `by_name`, which returns a method for "from_archive".
@@ -73,9 +77,9 @@ def add_callbacks_of_trainings() -> None:
     unchanged.
     """
     gradient_descent_trainer = allennlp.training.gradient_descent_trainer
-    callbacks = [*gradient_descent_trainer.DEFAULT_CALLBACKS]
-    callbacks += [trainer.LearnedMixCallback, trainer.RandomStateCallback]
-    replace(gradient_descent_trainer, "DEFAULT_CALLBACKS", tuple(callbacks))
+    added = (trainer.LearnedMixCallback, trainer.RandomStateCallback)
+    callbacks = tuple(gradient_descent_trainer.DEFAULT_CALLBACKS) + added
+    replace(gradient_descent_trainer, "DEFAULT_CALLBACKS", callbacks)
 
 
 @applied_now

@@ -15,7 +15,7 @@ from elmo_tasks.__main__ import main
 from elmo_tasks.corpora.annotate import annotate_file
 from elmo_tasks.corpora.embed import EmbedOptions
 from elmo_tasks.paper.perplexity import LanguageModel
-from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.pos_tagger import PosTagger
 from elmo_tasks.spacy.elmo_component import ElmoComponent
 from elmo_tasks.spacy.pipeline import device_in_spacy
 from elmo_tasks.spacy.task_components import TaskComponent

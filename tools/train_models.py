@@ -85,12 +85,12 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     from other_text import tag_accuracies
 
     from elmo_tasks.paper.train import surroundings
-    from elmo_tasks.predictors.interpretation import texts_of
-    from elmo_tasks.predictors.task import tokens_of
+    from elmo_tasks.predictors.interpretation import names_of_texts
+    from elmo_tasks.predictors.tokens import tokens_of
 
     predictor: Any = Predictor.from_archive(load_archive(str(archive)))
     instances = list(predictor._dataset_reader.read(data))[:200]
-    names = texts_of(instances[0])
+    names = names_of_texts(instances[0])
     n_words = 0
     for instance in instances:
         n_words += sum(len(tokens_of(instance[name])) for name in names)

@@ -41,22 +41,26 @@ class LayerMix(nn.Module):
         self.n_layers = n_layers
         self.layer_norm = layer_norm
         numbers = range(n_layers)
-        self.indices = (
-            list(numbers) if layers == "mix" else [numbers[-1 if layers == "top" else layers]]
-        )
+        if layers == "mix":
+            self.indices = list(numbers)
+        elif layers == "top":
+            self.indices = [numbers[-1]]
+        else:
+            self.indices = [numbers[layers]]
         self.gamma = nn.Parameter(torch.ones(()))
-        n_mixed = len(self.indices)
-        self.layer_weights = nn.Parameter(torch.zeros(n_mixed)) if n_mixed > 1 else None
+        self.layer_weights: nn.Parameter | None = None
+        if len(self.indices) > 1:
+            self.layer_weights = nn.Parameter(torch.zeros(len(self.indices)))
 
     def forward(self, layers: Sequence[torch.Tensor], mask: torch.Tensor) -> torch.Tensor:
         """
         From `n_layers` tensors of shape `(batch_size, timesteps, dim)` and the mask of the words to
         the same shape, zero where there is no word.
         """
-        chosen = [self._normalized(layers[index], mask) for index in self.indices]
+        normalized = [self._normalized(layers[index], mask) for index in self.indices]
         if self.layer_weights is None:
-            return self.gamma * chosen[0]
-        return mix_layers(chosen, self.gamma * self.layer_weights.softmax(0))
+            return self.gamma * normalized[0]
+        return mix_layers(normalized, self.gamma * self.layer_weights.softmax(0))
 
     def _normalized(self, layer: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.layer_norm is None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,10 +12,19 @@ from allennlp.training.metrics import Metric
 __all__ = ["CorefScores"]
 
 Clusters = Sequence[Iterable[Hashable]]
-# Numerator and denominator of precision, then of recall.
-Counts = tuple[float, float, float, float]
 
-_MEASURES = ("muc", "b_cubed", "ceafe", "mention")
+# The rows of the counts: the measures whose mean the paper reports, and the recall of mentions.
+_MEASURES = ("muc", "b_cubed", "ceafe")
+_N_ROWS = len(_MEASURES) + 1
+
+
+class _Counts(NamedTuple):
+    """The numerators and the denominators of precision and recall."""
+
+    precise: float
+    n_predicted: float
+    recalled: float
+    n_gold: float
 
 
 @Metric.register("elmo_coref_scores")
@@ -35,8 +45,8 @@ class CorefScores(Metric):
         self.reset()
 
     def reset(self) -> None:
-        # A row of `Counts` per measure. float64, for sums of many fractions. Shape: (4, 4)
-        self._counts = torch.zeros(len(_MEASURES), 4, dtype=torch.float64)
+        # A row of `_Counts` per measure. float64, for sums of many fractions. Shape: (4, 4)
+        self._counts = torch.zeros(_N_ROWS, len(_Counts._fields), dtype=torch.float64)
 
     def __call__(
         self,
@@ -51,10 +61,11 @@ class CorefScores(Metric):
         # In distributed training each worker counts a part of the batch, and all report the sum.
         counts = torch.zeros_like(self._counts)
         for number, (system, key) in enumerate(zip(predicted, gold, strict=True)):
-            sets = [set(cluster) for cluster in system], [set(cluster) for cluster in key]
-            counts += torch.tensor(
-                _counts(*sets, () if kept is None else kept[number]), dtype=torch.float64
-            )
+            system_sets = [set(cluster) for cluster in system]
+            key_sets = [set(cluster) for cluster in key]
+            kept_spans = () if kept is None else kept[number]
+            rows = _counts(system_sets, key_sets, kept_spans)
+            counts += torch.tensor(rows, dtype=torch.float64)
         self._counts += dist_reduce_sum(counts).cpu()
 
     def get_metric(self, reset: bool = False) -> dict[str, float]:
@@ -62,17 +73,24 @@ class CorefScores(Metric):
         `coref_precision`, `coref_recall` and `coref_f1`, each the mean of the three measures;
         `muc_f1`, `b_cubed_f1` and `ceafe_f1`; and `mention_recall`. 0 where the denominator is 0.
         """
+        rows = [_Counts(*row) for row in self._counts.tolist()]
+        mention_row = rows.pop()
         scores = []
-        for precise, predicted, recalled, gold in self._counts.tolist():
-            precision, recall = _ratio(precise, predicted), _ratio(recalled, gold)
-            scores.append((precision, recall, _ratio(2 * precision * recall, precision + recall)))
-        means = np.mean(scores[:3], axis=0)
-        names = ("coref_precision", "coref_recall", "coref_f1")
-        metrics = {name: float(mean) for name, mean in zip(names, means, strict=True)}
-        metrics |= {
-            f"{measure}_f1": f1 for measure, (_, _, f1) in zip(_MEASURES[:3], scores, strict=False)
+        f1_scores = {}
+        for measure, counts in zip(_MEASURES, rows, strict=True):
+            precision = _ratio(counts.precise, counts.n_predicted)
+            recall = _ratio(counts.recalled, counts.n_gold)
+            f1 = _ratio(2 * precision * recall, precision + recall)
+            scores.append((precision, recall, f1))
+            f1_scores[f"{measure}_f1"] = f1
+        mean_precision, mean_recall, mean_f1 = np.mean(scores, axis=0).tolist()
+        metrics = {
+            "coref_precision": mean_precision,
+            "coref_recall": mean_recall,
+            "coref_f1": mean_f1,
+            **f1_scores,
+            "mention_recall": _ratio(mention_row.recalled, mention_row.n_gold),
         }
-        metrics["mention_recall"] = scores[3][1]
         if reset:
             self.reset()
         return metrics
@@ -84,53 +102,58 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 def _counts(
     system: list[set[Hashable]], key: list[set[Hashable]], kept: Iterable[Hashable]
-) -> list[Counts]:
-    """A row for each of `_MEASURES`, of one document."""
-    cluster_of = {mention: number for number, cluster in enumerate(system) for mention in cluster}
+) -> list[_Counts]:
+    """The rows of one document: one for each of `_MEASURES`, and one of mentions."""
+    system_cluster_of = {}
+    for number, cluster in enumerate(system):
+        for mention in cluster:
+            system_cluster_of[mention] = number
     # How many mentions a cluster of the key shares with a cluster of the system, for pairs that
     # share any. There are at most as many pairs as mentions.
-    shared = Counter(
-        (row, cluster_of[mention])
-        for row, cluster in enumerate(key)
-        for mention in cluster
-        if mention in cluster_of
-    )
+    shared = Counter[tuple[int, int]]()
+    for number, cluster in enumerate(key):
+        for mention in cluster:
+            if mention in system_cluster_of:
+                shared[number, system_cluster_of[mention]] += 1
     mentions = set().union(*key)
-    recall = 0, 0, len(mentions.intersection(kept)), len(mentions)
+    n_kept = len(mentions.intersection(kept))
     return [
         _muc(system, key, shared),
         _b_cubed(system, key, shared),
         _ceafe(system, key, shared),
-        recall,
+        _Counts(precise=0, n_predicted=0, recalled=n_kept, n_gold=len(mentions)),
     ]
 
 
 def _muc(
     system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]
-) -> Counts:
+) -> _Counts:
     """
     Correct links: a cluster is split into its shared parts and the mentions that the other side
     lacks.
     """
-    right = sum(shared.values()) - len(shared)
-    n_system, n_key = (
-        sum(len(cluster) - 1 for cluster in clusters if cluster) for clusters in (system, key)
-    )
-    return right, n_system, right, n_key
+    n_right = sum(shared.values()) - len(shared)
+    return _Counts(n_right, _n_links(system), n_right, _n_links(key))
+
+
+def _n_links(clusters: list[set[Hashable]]) -> int:
+    return sum(len(cluster) - 1 for cluster in clusters if cluster)
 
 
 def _b_cubed(
     system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]
-) -> Counts:
+) -> _Counts:
     """For each mention, the share of its cluster that is also in its cluster on the other side."""
     precise = sum(count * count / len(system[column]) for (_, column), count in shared.items())
     recalled = sum(count * count / len(key[row]) for (row, _), count in shared.items())
-    return precise, sum(map(len, system)), recalled, sum(map(len, key))
+    n_system = sum(len(cluster) for cluster in system)
+    n_key = sum(len(cluster) for cluster in key)
+    return _Counts(precise, n_system, recalled, n_key)
 
 
 def _ceafe(
     system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]
-) -> Counts:
+) -> _Counts:
     """The largest total similarity of paired clusters."""
     # Imported here because it would slow down every start of `allennlp`.
     from scipy.optimize import linear_sum_assignment
@@ -138,5 +161,6 @@ def _ceafe(
     similarity = np.zeros((len(key), len(system)))
     for (row, column), count in shared.items():
         similarity[row, column] = 2 * count / (len(key[row]) + len(system[column]))
-    best = float(similarity[linear_sum_assignment(similarity, maximize=True)].sum())
-    return best, len(system), best, len(key)
+    pairs = linear_sum_assignment(similarity, maximize=True)
+    best = float(similarity[pairs].sum())
+    return _Counts(best, len(system), best, len(key))

@@ -55,13 +55,15 @@ class Perplexity(Metric):
         # Even without a batch, because a sum over processes waits for each of them.
         n_timed = dist_reduce_sum(self._n_timed)
         n_predictions = dist_reduce_sum(self._n_predictions)
-        losses = torch.tensor(
-            [dist_reduce_sum(float(loss)) for loss in self._losses], dtype=torch.float64
-        )
-        n_words, n_unknown = dist_reduce_sum(self._n_words), dist_reduce_sum(self._n_unknown)
+        reduced_losses = [dist_reduce_sum(float(loss)) for loss in self._losses]
+        losses = torch.tensor(reduced_losses, dtype=torch.float64)
+        n_words = dist_reduce_sum(self._n_words)
+        n_unknown = dist_reduce_sum(self._n_unknown)
         if reset:
             self.reset()
-        forward, backward = (losses / n_predictions).exp().tolist() if n_predictions else (0.0, 0.0)
+        forward = backward = 0.0
+        if n_predictions:
+            forward, backward = (losses / n_predictions).exp().tolist()
         return {
             "forward_perplexity": forward,
             "backward_perplexity": backward,

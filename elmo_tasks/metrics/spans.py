@@ -6,8 +6,8 @@ their scripts, and of parts of speech, for each label.
 import logging
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 import torch
 from allennlp.common.util import is_distributed
@@ -19,10 +19,22 @@ __all__ = ["SpanF1", "SrlF1", "TagF1"]
 
 logger = logging.getLogger(__name__)
 
-# The keys of `_counts` that are not pairs of labels.
-_PERFECT, _SENTENCES = "perfect", "sentences"
 # Mistakes in the table.
 _MOST = 20
+
+
+@dataclass
+class _Counts:
+    """Of pairs of a gold and a predicted label (one may be missing, ""), and of sentences."""
+
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    n_sentences: int = 0
+    n_perfect: int = 0
+
+    def add(self, other: "_Counts") -> None:
+        self.pairs.update(other.pairs)
+        self.n_sentences += other.n_sentences
+        self.n_perfect += other.n_perfect
 
 
 class _SpanCounts(Metric):
@@ -36,56 +48,66 @@ class _SpanCounts(Metric):
         self.reset()
 
     def reset(self) -> None:
-        # Of pairs of a gold and a predicted label (one may be missing, ""), and of sentences.
-        self._counts = Counter[Any]()
+        self._counts = _Counts()
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
         """
         Counts sentences, each with its predicted and its gold tags in any scheme that
         `tags_to_spans` reads.
         """
-        counts = Counter[Any]()
+        counts = _Counts()
         for predicted_tags, gold_tags in zip(predicted, gold, strict=True):
-            found, wanted = self._spans(predicted_tags), self._spans(gold_tags)
-            counts.update((wanted.get(place, ""), found.get(place, "")) for place in wanted | found)
-            counts.update({_SENTENCES: 1, _PERFECT: int(found == wanted)})
-        self._counts += _of_all_workers(counts)
+            predicted_labels = self._labels_of_spans(predicted_tags)
+            gold_labels = self._labels_of_spans(gold_tags)
+            for span in gold_labels | predicted_labels:
+                pair = (gold_labels.get(span, ""), predicted_labels.get(span, ""))
+                counts.pairs[pair] += 1
+            counts.n_sentences += 1
+            if predicted_labels == gold_labels:
+                counts.n_perfect += 1
+        for worker_counts in _of_all_workers(counts):
+            self._counts.add(worker_counts)
 
-    def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
-        """The labels of the spans in a sentence, by their places."""
+    def _labels_of_spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
+        """The labels of the spans in a sentence, by their words."""
         return {(first, last): label for label, first, last in tags_to_spans(tags)}
-
-    def _pairs(self) -> list[tuple[str, str, int]]:
-        return [(*pair, count) for pair, count in self._counts.items() if isinstance(pair, tuple)]
 
     def _scores(self, label: str | None = None) -> tuple[float, float, float]:
         """Precision, recall and F1 of a label, or of all; 0 where the denominator is 0."""
-        right = predicted = gold = 0
-        for wanted, found, count in self._pairs():
-            predicted += count * (found == label if label else found != "")
-            gold += count * (wanted == label if label else wanted != "")
-            right += count * (wanted == found and label in (None, found))
-        return _share(right, predicted), _share(right, gold), _share(2 * right, predicted + gold)
+        n_right = n_predicted = n_gold = 0
+        for (gold, predicted), count in self._counts.pairs.items():
+            if _is_counted(predicted, label):
+                n_predicted += count
+            if _is_counted(gold, label):
+                n_gold += count
+                if gold == predicted:
+                    n_right += count
+        precision = _share(n_right, n_predicted)
+        recall = _share(n_right, n_gold)
+        return precision, recall, _share(2 * n_right, n_predicted + n_gold)
 
     def _by_label(self) -> dict[str, float]:
         """Precision, recall and F1 of each label, by AllenNLP's names such as `precision-PER`."""
-        scores: dict[str, float] = {}
-        for label in sorted(set(chain.from_iterable(pair for *pair, _ in self._pairs())) - {""}):
-            names = [f"{name}-{label}" for name in ("precision", "recall", "f1-measure")]
-            scores |= dict(zip(names, self._scores(label), strict=True))
+        labels = set(chain.from_iterable(self._counts.pairs))
+        scores = {}
+        for label in sorted(labels - {""}):
+            precision, recall, f1 = self._scores(label)
+            scores[f"precision-{label}"] = precision
+            scores[f"recall-{label}"] = recall
+            scores[f"f1-measure-{label}"] = f1
         return scores
 
     def _macro_f1(self) -> dict[str, float]:
         """The mean F1 of the labels that occur, in the gold data or in the prediction."""
         right = Counter[str]()
-        both = Counter[str]()
-        for gold, predicted, count in self._pairs():
-            both.update({gold: count})
-            both.update({predicted: count})
+        gold_and_predicted = Counter[str]()
+        for (gold, predicted), count in self._counts.pairs.items():
+            gold_and_predicted[gold] += count
+            gold_and_predicted[predicted] += count
             if gold == predicted:
                 right[gold] += count
-        del both[""]
-        scores = [2 * right[label] / total for label, total in both.items()]
+        del gold_and_predicted[""]
+        scores = [2 * right[label] / total for label, total in gold_and_predicted.items()]
         return {"macro_f1": _share(sum(scores), len(scores))}
 
     def _overall(self) -> dict[str, float]:
@@ -106,28 +128,37 @@ class _SpanCounts(Metric):
 
     def mistakes(self) -> str:
         """A table of the gold labels and what they are taken for; `-` where there is no span."""
-        wrong = sorted(
-            (-count, wanted, found) for wanted, found, count in self._pairs() if wanted != found
-        )
-        rows = [
-            ("gold", "predicted", "times"),
-            *((wanted, found, str(-n)) for n, wanted, found in wrong[:_MOST]),
-        ]
-        width = max(map(len, chain.from_iterable(rows)))
-        return "\n".join(
-            "  ".join((cell or "-").ljust(width) for cell in row).rstrip() for row in rows
-        )
+        mistakes = []
+        for (gold, predicted), count in self._counts.pairs.items():
+            if gold != predicted:
+                mistakes.append((-count, gold, predicted))
+        rows = [("gold", "predicted", "times")]
+        for negative_count, gold, predicted in sorted(mistakes)[:_MOST]:
+            rows.append((gold or "-", predicted or "-", str(-negative_count)))
+        width = max(len(cell) for cell in chain.from_iterable(rows))
+        lines = []
+        for row in rows:
+            line = "  ".join(cell.ljust(width) for cell in row)
+            lines.append(line.rstrip())
+        return "\n".join(lines)
 
 
-def _of_all_workers(counts: Counter[Any]) -> Counter[Any]:
+def _of_all_workers(counts: _Counts) -> list[_Counts]:
     """
-    In distributed training, the sum over all workers, each of which counts a part of the batch.
+    In distributed training, those of all workers, each of which counts a part of the batch.
     """
     if not is_distributed():
-        return counts
-    of_workers: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(of_workers, counts)
-    return sum(of_workers, Counter[Any]())
+        return [counts]
+    counts_of_workers = [_Counts() for _ in range(torch.distributed.get_world_size())]
+    torch.distributed.all_gather_object(counts_of_workers, counts)
+    return counts_of_workers
+
+
+def _is_counted(label: str, wanted: str | None) -> bool:
+    """Whether it is the wanted label, or without one, any label."""
+    if wanted is None:
+        return label != ""
+    return label == wanted
 
 
 def _share(count: float, total: int) -> float:
@@ -144,8 +175,8 @@ class SpanF1(_SpanCounts):
 
     def _overall(self) -> dict[str, float]:
         """AllenNLP's names."""
-        names = ("precision-overall", "recall-overall", "f1-measure-overall")
-        return dict(zip(names, self._scores(), strict=True))
+        precision, recall, f1 = self._scores()
+        return {"precision-overall": precision, "recall-overall": recall, "f1-measure-overall": f1}
 
 
 @Metric.register("elmo_srl_f1")
@@ -154,40 +185,41 @@ class SrlF1(_SpanCounts):
     Precision, recall and F1 of the arguments of predicates, by the rules of CoNLL-2005's
     `srl-eval.pl`, as in the paper:
 
-    * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right if its label and
-      all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
+    * A `C-ARG1` continues the last `ARG1` before it: both are parts of one argument, which is right
+      if its label and all of its parts are. With no `ARG1` before it, it is an `ARG1` itself.
     * An `R-ARG1` is a separate argument.
     * The predicate, `V` and its continuations, is given and does not count.
-    * A proposition, a predicate with its arguments, is perfect if all arguments are found, and no others.
+    * A proposition, a predicate with its arguments, is perfect if all arguments are found, and no
+      others.
 
     AllenNLP's `SpanBasedF1Measure` counts all words from the first to the last part of an argument,
     and its `SrlEvalScorer` needs Perl; neither supports distributed training.
     """
 
-    def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
+    def _labels_of_spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
         arguments: list[tuple[str, list[tuple[int, int]]]] = []
         # For each label, the parts of its last argument.
-        last: dict[str, list[tuple[int, int]]] = {}
+        last_parts: dict[str, list[tuple[int, int]]] = {}
         for label, first_word, last_word in tags_to_spans(tags):
-            head = label.removeprefix("C-")
-            if label == head or head not in last:
-                last[head] = []
-                arguments.append((head, last[head]))
-            last[head].append((first_word, last_word))
+            continued_label = label.removeprefix("C-")
+            is_new = label == continued_label or continued_label not in last_parts
+            if is_new:
+                last_parts[continued_label] = []
+                arguments.append((continued_label, last_parts[continued_label]))
+            last_parts[continued_label].append((first_word, last_word))
         return {tuple(parts): label for label, parts in arguments if label != "V"}
 
     def _overall(self) -> dict[str, float]:
         """`perfect` is the share of perfect propositions."""
-        perfect = _share(self._counts[_PERFECT], self._counts[_SENTENCES])
-        return dict(
-            zip(("precision", "recall", "f1", "perfect"), (*self._scores(), perfect), strict=True)
-        )
+        precision, recall, f1 = self._scores()
+        perfect = _share(self._counts.n_perfect, self._counts.n_sentences)
+        return {"precision": precision, "recall": recall, "f1": f1, "perfect": perfect}
 
 
 class TagF1(_SpanCounts):
     """The scores of each tag of words, or label of texts; over all, they are the accuracy."""
 
-    def _spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
+    def _labels_of_spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
         return dict(enumerate(tags))
 
     def _overall(self) -> dict[str, float]:

@@ -74,34 +74,39 @@ class BilmLanguageModel(Model):
         self._boundaries = [words[BEGIN_OF_SENTENCE], words[END_OF_SENTENCE]]
         self._dropout = dropout
         try:
-            shape = BilmOptions.from_dict(options)
+            bilm_options = BilmOptions.from_dict(options)
             if precision == "auto":
                 # As AllenNLP's trainer chooses it.
                 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-                precision = precision_of_training(device, shape.projection_dim >= 256)
+                is_wide = bilm_options.projection_dim >= 256
+                precision = precision_of_training(device, is_wide)
                 logger.info("training in %s", precision)
-            if shape.dictionaries is not None:
+            if bilm_options.dictionaries is not None:
                 raise ValueError(
                     "expected one that can be trained, got one with dictionaries (ELMoForManyLangs)"
                 )
-            self.bilm = Bilm(shape, precision=precision)
+            self.bilm = Bilm(bilm_options, precision=precision)
             is_sampled = softmax == "sampled" and len(words) > n_samples
-            dim = self.bilm.options.projection_dim
-            self.softmax = LmSoftmax(len(words), dim, n_samples=n_samples if is_sampled else None)
+            self.softmax = LmSoftmax(
+                len(words),
+                bilm_options.projection_dim,
+                n_samples=n_samples if is_sampled else None,
+            )
             if pretrained_file is not None:
                 weight_file = cached_path(pretrained_file)
                 self.bilm.load_weights(weight_file)
                 if pretrained_softmax:
-                    state = read_softmax(weight_file, self.bilm.options)
-                    if state is None:
-                        logger.warning(
-                            "%s has no softmax: it starts from random weights", weight_file
-                        )
-                    else:
-                        self.softmax.load_state_dict(state)
+                    self._load_softmax(weight_file)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self._perplexity = Perplexity(unknown_id=words[UNKNOWN_WORD])
+
+    def _load_softmax(self, weight_file: str) -> None:
+        state = read_softmax(weight_file, self.bilm.options)
+        if state is None:
+            logger.warning("%s has no softmax: it starts from random weights", weight_file)
+        else:
+            self.softmax.load_state_dict(state)
 
     def forward(self, words: NumberedWords, word_ids: torch.Tensor) -> dict[str, Any]:
         """
@@ -109,11 +114,15 @@ class BilmLanguageModel(Model):
         `(batch_size, timesteps)`, -1 where there is no word, to the `loss`, in nats per prediction,
         and the biLM's `contexts`.
         """
-        contexts = self.bilm.contexts(words, dropout=self._dropout if self.training else 0.0)
-        numbers = torch.cat([word_ids[word_ids >= 0], word_ids.new_tensor(self._boundaries)])
+        dropout = self._dropout if self.training else 0.0
+        contexts = self.bilm.contexts(words, dropout=dropout)
+        boundaries = word_ids.new_tensor(self._boundaries)
+        numbers = torch.cat([word_ids[word_ids >= 0], boundaries])
         numbers = on_device(numbers, contexts.targets.device)
-        # Shape: (2, n_predictions, projection_dim) and (2, n_predictions)
-        hidden, targets = contexts.hidden, numbers[contexts.targets]
+        # Shape: (2, n_predictions, projection_dim)
+        hidden = contexts.hidden
+        # Shape: (2, n_predictions)
+        targets = numbers[contexts.targets]
         if self.training:
             # Both directions together, with the same negatives, so the part of each in the loss is
             # unknown.
@@ -121,21 +130,21 @@ class BilmLanguageModel(Model):
             losses = loss.detach().expand(2) / 2
             loss = loss / targets.numel()
         else:
+            forward = self.softmax.log_likelihood(hidden[0], targets[0])
+            backward = self.softmax.log_likelihood(hidden[1], targets[1])
             # Shape: (2, n_predictions)
-            likelihood = torch.stack(
-                [self.softmax.log_likelihood(*pair) for pair in zip(hidden, targets, strict=True)]
-            )
-            losses, loss = -likelihood.sum(1), -likelihood.mean()
+            log_likelihood = torch.stack([forward, backward])
+            losses = -log_likelihood.sum(1)
+            loss = -log_likelihood.mean()
         self._perplexity(losses, targets.size(1), word_ids)
         return {"loss": loss, "contexts": contexts}
 
     def word_list(self) -> WordList:
         """The words of the softmax, in its order."""
-        numbers = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
+        vocabulary = self.vocab.get_index_to_token_vocabulary(LM_NAMESPACE)
+        words = [vocabulary[number] for number in range(len(vocabulary))]
         # AllenNLP reads `@@NEWLINE@@` in a vocabulary file as a line break, which no word contains.
-        return WordList(
-            numbers[number].replace("\n", "@@NEWLINE@@") for number in range(len(numbers))
-        )
+        return WordList(word.replace("\n", "@@NEWLINE@@") for word in words)
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """See the class. In training also `tokens_per_second`."""

@@ -1,5 +1,7 @@
 """The coreference model."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -28,7 +30,34 @@ _GENRES = ("bc", "bn", "mz", "nw", "pt", "tc", "wb")
 # Words, including padding, that are encoded together without gradients.
 MAX_WORDS = 8192
 
+# The first and the last word, counted from the beginning of the document.
 Mention = tuple[int, int]
+
+
+@dataclass
+class _EncodedWords:
+    """
+    The words of documents, one document after the other: `embedded`, of shape
+    `(n_words, embedded_dim)`; `hidden`, the output of the encoder, of shape
+    `(n_words, output_dim)`; and the number of each word's sentence, of shape `(n_words,)`.
+    """
+
+    embedded: torch.Tensor
+    hidden: torch.Tensor
+    sentences: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def of_documents(self, sizes: list[int]) -> Iterator["_EncodedWords"]:
+        """The words of each document, from their numbers."""
+        for embedded, hidden, sentences in zip(
+            self.embedded.split(sizes),
+            self.hidden.split(sizes),
+            self.sentences.split(sizes),
+            strict=True,
+        ):
+            yield _EncodedWords(embedded, hidden, sentences)
 
 
 @Model.register("elmo_coref")
@@ -115,15 +144,14 @@ class CorefResolver(ElmoModel):
         lists of first and last words; the `metadata`; and the mean `loss`, if all clusters are
         known.
         """
-        parts = [self._part(document["sentences"]) for document in metadata]
+        windows = [self._window(document["sentences"]) for document in metadata]
         # Shape: (batch_size, n_sentences, timesteps)
         mask = get_text_field_mask(tokens, num_wrapping_dims=1).clone()
-        for document_mask, part in zip(mask, parts, strict=True):
-            document_mask[: part.start] = False
-            document_mask[part.stop :] = False
+        for document_mask, window in zip(mask, windows, strict=True):
+            document_mask[: window.start] = False
+            document_mask[window.stop :] = False
         n_words = mask.sum((1, 2)).tolist()
-        # Shape of each document: (n_words, embedded_dim), (n_words, output_dim), (n_words,)
-        words = zip(*(tensor.split(n_words) for tensor in self._encode(tokens, mask)), strict=True)
+        words_of_documents = self._encode(tokens, mask).of_documents(n_words)
         has_clusters = all(document.get("clusters") is not None for document in metadata)
         output: dict[str, Any] = {
             "metadata": metadata,
@@ -131,26 +159,27 @@ class CorefResolver(ElmoModel):
             "antecedents": [],
             "clusters": [],
         }
-        gold, losses = [], []
-        for document, part, n, of_document in zip(metadata, parts, n_words, words, strict=True):
-            offset = sum(map(len, document["sentences"][: part.start]))
+        gold = []
+        losses = []
+        for document, window, words in zip(metadata, windows, words_of_documents, strict=True):
+            offset = sum(len(sentence) for sentence in document["sentences"][: window.start])
             # Shape: (n_spans, 2) and (n_spans, n_antecedents)
-            spans, scores = self._resolve(of_document, offset, document)
+            spans, scores = self._resolve(words, offset, document)
             antecedents = best_antecedents(scores)
             output["spans"].append(spans)
             output["antecedents"].append(antecedents)
             output["clusters"].append(clusters_of(spans.tolist(), antecedents.tolist()))
             if has_clusters:
-                gold.append(_between(document["clusters"], offset, offset + n))
-                losses.append(_loss(spans, scores, gold[-1]))
+                gold_clusters = _between(document["clusters"], offset, offset + len(words))
+                gold.append(gold_clusters)
+                losses.append(_loss(spans, scores, gold_clusters))
         if has_clusters:
             output["loss"] = torch.stack(losses).mean()
-            self._scores(
-                output["clusters"], gold, [map(tuple, spans.tolist()) for spans in output["spans"]]
-            )
+            kept = [_as_mentions(spans) for spans in output["spans"]]
+            self._scores(output["clusters"], gold, kept)
         return output
 
-    def _part(self, sentences: list[list[str]]) -> slice:
+    def _window(self, sentences: list[list[str]]) -> slice:
         """
         The sentences to read: all of them, or in training some consecutive ones, chosen at random.
         """
@@ -160,31 +189,28 @@ class CorefResolver(ElmoModel):
         start = int(torch.randint(n_more + 1, ()))
         return slice(start, start + self._max_sentences)
 
-    def _encode(
-        self, tokens: TextFieldTensors, mask: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """
-        The embedded and the encoded words of all documents, one document after the other, and the
-        number of each word's sentence: shapes `(n_words, embedded_dim)`, `(n_words, output_dim)`
-        and `(n_words,)`.
-        """
-        # Sentences without words are dropped. Shape: (batch_size, n_sentences), (n_rows,)
-        has_words, lengths = mask.any(-1), mask.sum(-1)
-        lengths = lengths[has_words]
+    def _encode(self, tokens: TextFieldTensors, mask: torch.Tensor) -> _EncodedWords:
+        """The words of all documents; sentences without words are dropped."""
+        # Shape: (batch_size, n_sentences)
+        has_words = mask.any(-1)
+        # Shape: (n_rows,)
+        lengths = mask.sum(-1)[has_words]
         # Shape: (n_words,)
         sentences = torch.arange(len(lengths), device=mask.device).repeat_interleave(lengths)
         if not len(sentences):
             none = torch.zeros(0, 0, device=mask.device)
-            return none, none, sentences
-        # Without gradients, a long document is computed in parts.
-        n_rows = (
-            len(lengths) if torch.is_grad_enabled() else max(1, MAX_WORDS // int(lengths.max()))
-        )
-        parts = [
-            self._encode_sentences(tokens, mask, rows) for rows in has_words.nonzero().split(n_rows)
-        ]
-        embedded, hidden = map(torch.cat, zip(*parts, strict=True))
-        return embedded, hidden, sentences
+            return _EncodedWords(none, none, sentences)
+        n_rows_at_once = len(lengths)
+        if not torch.is_grad_enabled():
+            # A long document is computed in blocks.
+            n_rows_at_once = max(1, MAX_WORDS // int(lengths.max()))
+        embedded_blocks = []
+        hidden_blocks = []
+        for rows in has_words.nonzero().split(n_rows_at_once):
+            embedded, hidden = self._encode_sentences(tokens, mask, rows)
+            embedded_blocks.append(embedded)
+            hidden_blocks.append(hidden)
+        return _EncodedWords(torch.cat(embedded_blocks), torch.cat(hidden_blocks), sentences)
 
     def _encode_sentences(
         self, tokens: TextFieldTensors, mask: torch.Tensor, rows: torch.Tensor
@@ -196,10 +222,9 @@ class CorefResolver(ElmoModel):
         """
         index = rows.unbind(-1)
         # Each sentence is a separate sequence, for the biLM too. Shape: (n_rows, timesteps, ...)
-        flat = {
-            indexer: {name: t[index] for name, t in tensors.items()}
-            for indexer, tensors in tokens.items()
-        }
+        flat: TextFieldTensors = {}
+        for indexer, tensors in tokens.items():
+            flat[indexer] = {name: tensor[index] for name, tensor in tensors.items()}
         # Shape: (n_rows, timesteps)
         mask = mask[index]
         # Shape: (n_rows, timesteps, embedded_dim)
@@ -211,65 +236,68 @@ class CorefResolver(ElmoModel):
         return embedded[mask], hidden[mask]
 
     def _resolve(
-        self, words: tuple[torch.Tensor, ...], offset: int, document: dict[str, Any]
+        self, words: _EncodedWords, offset: int, document: dict[str, Any]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """
-        The kept spans of a document and the scores of their antecedents, from its `words` as
-        `_encode` returns them: shapes `(n_spans, 2)` and `(n_spans, n_antecedents)`. `offset` is
-        the number of the first word.
+        The kept spans of a document and the scores of their antecedents: shapes `(n_spans, 2)` and
+        `(n_spans, n_antecedents)`. `offset` is the number of the first word.
         """
-        embedded, hidden, sentences = words
-        if not len(sentences):
-            return sentences.new_zeros(0, 2), embedded.new_zeros(0, 0)
+        if not len(words):
+            return words.sentences.new_zeros(0, 2), words.embedded.new_zeros(0, 0)
         # Shape: (n_kept, 2), (n_kept, span_dim), (n_kept,)
-        spans, vectors, mention_scores = self._kept_spans(embedded, hidden, sentences)
+        spans, vectors, mention_scores = self._kept_spans(words)
         spans = spans + offset
         speakers = list(chain.from_iterable(document["speakers"]))
-        numbers = {speaker: number for number, speaker in enumerate(dict.fromkeys(speakers))}
+        number_of_speaker = {name: number for number, name in enumerate(dict.fromkeys(speakers))}
+        # The speaker of the first word of each span.
+        numbers = [number_of_speaker[speakers[start]] for start in spans[:, 0].tolist()]
         # Shape: (n_kept,)
-        speaker_ids = torch.tensor(
-            [numbers[speakers[start]] for start in spans[:, 0].tolist()], device=spans.device
-        )
-        genre = _GENRES.index(document["genre"]) if document["genre"] in _GENRES else len(_GENRES)
+        speaker_ids = torch.tensor(numbers, device=spans.device)
+        genre = len(_GENRES)
+        if document["genre"] in _GENRES:
+            genre = _GENRES.index(document["genre"])
         return spans, self.antecedent_scorer(vectors, mention_scores, speaker_ids, genre)
 
-    def _kept_spans(
-        self, embedded: torch.Tensor, hidden: torch.Tensor, sentences: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _kept_spans(self, words: _EncodedWords) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        The kept spans of the words of a document, their vectors and their mention scores: shapes
-        `(n_kept, 2)`, `(n_kept, span_dim)` and `(n_kept,)`.
+        The kept spans of a document, their vectors and their mention scores: shapes `(n_kept, 2)`,
+        `(n_kept, span_dim)` and `(n_kept,)`.
         """
         # Training needs a gradient for every parameter, so even the shortest document keeps a span.
-        limit = max(1, int(self._spans_per_word * len(sentences)))
+        limit = max(1, int(self._spans_per_word * len(words)))
         # Shape: (n_spans, 2)
-        spans = self.span_embedder.spans(sentences)
+        spans = self.span_embedder.spans(words.sentences)
         if self.training or torch.is_grad_enabled():
             # Shape: (n_spans, span_dim), (n_spans,)
-            vectors = self.span_embedder(embedded, hidden, spans)
+            vectors = self.span_embedder(words.embedded, words.hidden, spans)
             scores = self.mention_scorer(vectors).squeeze(-1)
             kept = spans_without_crossings(spans, scores, limit)
             return spans[kept], vectors[kept], scores[kept]
         # A document has about ten spans per word, so only the vectors of the kept spans are
         # computed.
-        first_layer, *rest = (
-            layer for layer in self.mention_scorer.modules() if isinstance(layer, torch.nn.Linear)
-        )
-        parts = []
-        for words, part in self.span_embedder.in_parts(len(embedded), spans):
-            of_spans = self.span_embedder.projected(
-                first_layer, embedded[words], hidden[words], part
-            )
-            for layer in rest:
-                of_spans = layer(of_spans.relu_())
-            parts.append(of_spans.squeeze(-1))
-        scores = torch.cat(parts)
+        scores = self._mention_scores(words, spans)
         kept = spans_without_crossings(spans, scores, limit)
-        of_kept = self.span_embedder.in_parts(len(embedded), spans[kept])
-        vectors = torch.cat(
-            [self.span_embedder(embedded[words], hidden[words], part) for words, part in of_kept]
-        )
-        return spans[kept], vectors, scores[kept]
+        vectors_of_blocks = []
+        for block, block_spans in self.span_embedder.in_blocks(len(words), spans[kept]):
+            vectors = self.span_embedder(words.embedded[block], words.hidden[block], block_spans)
+            vectors_of_blocks.append(vectors)
+        return spans[kept], torch.cat(vectors_of_blocks), scores[kept]
+
+    def _mention_scores(self, words: _EncodedWords, spans: torch.Tensor) -> torch.Tensor:
+        """The mention scores of spans, without their vectors and dropout: shape `(n_spans,)`."""
+        layers = []
+        for module in self.mention_scorer.modules():
+            if isinstance(module, torch.nn.Linear):
+                layers.append(module)
+        scores = []
+        for block, block_spans in self.span_embedder.in_blocks(len(words), spans):
+            hidden = self.span_embedder.projected(
+                layers[0], words.embedded[block], words.hidden[block], block_spans
+            )
+            for layer in layers[1:]:
+                hidden = layer(hidden.relu_())
+            scores.append(hidden.squeeze(-1))
+        return torch.cat(scores)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
@@ -278,19 +306,19 @@ class CorefResolver(ElmoModel):
         mentions.
         """
         metadata = output_dict["metadata"]
-        readable = {
-            key: [document[key] for document in metadata]
-            for key in ("document", "part", "sentences")
-        }
-        readable |= {"clusters": [], "texts": []}
-        for sentences, clusters in zip(readable["sentences"], output_dict["clusters"], strict=True):
-            words = list(chain.from_iterable(sentences))
-            readable["clusters"].append(
-                [[list(mention) for mention in cluster] for cluster in clusters]
-            )
-            texts = [
-                [" ".join(words[start : end + 1]) for start, end in cluster] for cluster in clusters
-            ]
+        readable: dict[str, Any] = {}
+        for key in ("document", "part", "sentences"):
+            readable[key] = [document[key] for document in metadata]
+        readable["clusters"] = []
+        readable["texts"] = []
+        for document, clusters in zip(metadata, output_dict["clusters"], strict=True):
+            words = list(chain.from_iterable(document["sentences"]))
+            cluster_lists = []
+            texts = []
+            for cluster in clusters:
+                cluster_lists.append([list(mention) for mention in cluster])
+                texts.append([" ".join(words[first : last + 1]) for first, last in cluster])
+            readable["clusters"].append(cluster_lists)
             readable["texts"].append(texts)
         return readable
 
@@ -301,20 +329,26 @@ class CorefResolver(ElmoModel):
     default_predictor = "elmo_coref"
 
 
-def _between(clusters: list[list[Mention]], first: int, last: int) -> list[list[Mention]]:
-    """The mentions between two words; clusters without any are dropped."""
-    inside = [
-        [(start, end) for start, end in cluster if first <= start and end < last]
-        for cluster in clusters
-    ]
-    return [cluster for cluster in inside if cluster]
+def _between(clusters: list[list[Mention]], start: int, end: int) -> list[list[Mention]]:
+    """The mentions in the words from `start` to before `end`; clusters without any are dropped."""
+    clusters_inside = []
+    for cluster in clusters:
+        mentions = [(first, last) for first, last in cluster if start <= first and last < end]
+        if mentions:
+            clusters_inside.append(mentions)
+    return clusters_inside
+
+
+def _as_mentions(spans: torch.Tensor) -> list[Mention]:
+    return [(first, last) for first, last in spans.tolist()]
 
 
 def _loss(spans: torch.Tensor, scores: torch.Tensor, clusters: list[list[Mention]]) -> torch.Tensor:
     """The loss of a document: shape `()`."""
-    number_of: dict[Mention, int] = {}
+    cluster_of: dict[Mention, int] = {}
     for number, cluster in enumerate(clusters):
-        number_of |= dict.fromkeys(cluster, number)
-    numbers = [number_of.get((start, end), -1) for start, end in spans.tolist()]
+        for mention in cluster:
+            cluster_of[mention] = number
+    numbers = [cluster_of.get(mention, -1) for mention in _as_mentions(spans)]
     ids = torch.tensor(numbers, dtype=torch.long, device=spans.device)
     return negative_log_likelihood(scores, antecedents_in_clusters(ids, scores.size(1)))

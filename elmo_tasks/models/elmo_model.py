@@ -4,23 +4,23 @@ paper).
 """
 
 import logging
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, Optional
 
 import torch
 from allennlp.common import Lazy
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.token_embedders.embedding import Embedding, EmbeddingsTextFile
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.util import masked_softmax
 
+# For models of your own: `labels_of`.
+from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules import ContextualModel
 
-__all__ = ["ElmoModel", "concat_texts", "ids_of_words", "labels_of", "names_of", "readable_labels"]
-__all__ += ["softmax_over_words", "warn_of_unknown_words", "weights_of", "without_repetitions"]
+__all__ = ["ElmoModel", "labels_of", "warn_of_unknown_words"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 # have.
 _MIN_KNOWN = 0.2
 _WITHOUT_VECTORS = (
-    '{"vocabulary.pretrained_files": null, "model.text_field_embedder.token_embedders.tokens.pretrained_file": null, '
+    '{"vocabulary.pretrained_files": null, '
+    '"model.text_field_embedder.token_embedders.tokens.pretrained_file": null, '
     '"model.text_field_embedder.token_embedders.tokens.trainable": true}'
 )
 
@@ -64,16 +65,16 @@ class ElmoModel(Model):
         shared = {} if bilm is None else {"bilm": bilm}
         self.text_field_embedder = text_field_embedder.construct(**shared)
         warn_of_unknown_words(vocab, self.text_field_embedder)
-        self.output_embedder = (
-            None if output_embedder is None else output_embedder.construct(**shared)
-        )
+        self.output_embedder: TextFieldEmbedder | None = None
+        if output_embedder is not None:
+            self.output_embedder = output_embedder.construct(**shared)
         self._initializer = initializer
 
     def width_with_elmo(self, width: int) -> int:
         """The last dimension of `with_elmo(hidden, tokens)`, for a `hidden` of `width`."""
-        return width + (
-            0 if self.output_embedder is None else self.output_embedder.get_output_dim()
-        )
+        if self.output_embedder is None:
+            return width
+        return width + int(self.output_embedder.get_output_dim())
 
     def with_elmo(
         self,
@@ -86,60 +87,23 @@ class ElmoModel(Model):
         `(batch_size, timesteps, width)`. `rows` are the rows of `tokens`, if not the same as the
         rows of `hidden`; see `without_repetitions`.
         """
-        return (
-            hidden
-            if self.output_embedder is None
-            else torch.cat([hidden, self.output_embedder(tokens)[rows]], -1)
-        )
+        if self.output_embedder is None:
+            return hidden
+        elmo = self.output_embedder(tokens)[rows]
+        return torch.cat([hidden, elmo], -1)
 
     def initialize(self) -> None:
         """
         Applies the config's initializers to trainable weights; a subclass calls it at the end of
         its constructor.
         """
-        if self._initializer is not None:
-            trained = [
-                (name, weight) for name, weight in self.named_parameters() if weight.requires_grad
-            ]
-            self._initializer(SimpleNamespace(named_parameters=lambda: trained))
-
-
-def concat_texts(one: TextFieldTensors, other: TextFieldTensors) -> TextFieldTensors:
-    """
-    Joins two batches of texts, so the biLM and a shared encoder run once: first the texts of `one`,
-    then the texts of `other`. Every dimension but the first has the larger size of the two.
-    """
-    return {
-        indexer: {name: _joined(tensor, other[indexer][name]) for name, tensor in tensors.items()}
-        for indexer, tensors in one.items()
-    }
-
-
-def _joined(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
-    # Indexers pad with zero, which is padding in a vocabulary, no character, and False in a mask.
-    joined = first.new_zeros(len(first) + len(second), *sizes)
-    joined[(slice(None, len(first)), *map(slice, first.shape[1:]))] = first
-    joined[(slice(len(first), None), *map(slice, second.shape[1:]))] = second
-    return joined
-
-
-def without_repetitions(tokens: TextFieldTensors) -> tuple[TextFieldTensors, torch.Tensor]:
-    """
-    The texts of a batch without those that repeat the text before, and the row in them of each text
-    of the batch.
-    """
-    # Shape: (batch_size, n_ids)
-    ids = torch.cat(
-        [tensor.flatten(1) for tensors in tokens.values() for tensor in tensors.values()], 1
-    )
-    # Shape: (batch_size,)
-    is_new = torch.nn.functional.pad((ids[1:] != ids[:-1]).any(1), (1, 0), value=True)
-    distinct = {
-        indexer: {name: tensor[is_new] for name, tensor in tensors.items()}
-        for indexer, tensors in tokens.items()
-    }
-    return distinct, is_new.cumsum(0) - 1
+        if self._initializer is None:
+            return
+        trained = []
+        for name, weight in self.named_parameters():
+            if weight.requires_grad:
+                trained.append((name, weight))
+        self._initializer(SimpleNamespace(named_parameters=lambda: trained))
 
 
 def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> None:
@@ -148,66 +112,39 @@ def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> Non
     language.
     """
     # How often each word occurs in the data; an archive's vocabulary has no counts.
-    counts = (getattr(vocab, "_retained_counter", None) or {}).get("tokens", {})
-    files = {each._pretrained_file for each in embedder.modules() if isinstance(each, Embedding)}
-    for path in filter(None, files if counts else ()):
-        n_words, n_known = sum(counts.values()), 0
-        with EmbeddingsTextFile(path) as lines:
-            for line in lines:
-                n_known += counts.get(line.partition(" ")[0], 0)
-                if n_known >= _MIN_KNOWN * n_words:
-                    break
-            else:
-                message = "%s has vectors for %d of %d words of the data; for a different language, train without: -o '%s'"
-                logger.warning(message, path, n_known, n_words, _WITHOUT_VECTORS)
+    counts_by_namespace = getattr(vocab, "_retained_counter", None) or {}
+    counts = counts_by_namespace.get("tokens")
+    if not counts:
+        return
+    paths = set()
+    for module in embedder.modules():
+        if isinstance(module, Embedding) and module._pretrained_file:
+            paths.add(module._pretrained_file)
+    n_words = sum(counts.values())
+    enough = _MIN_KNOWN * n_words
+    for path in paths:
+        n_known = _count_known(path, counts, enough)
+        if n_known < enough:
+            logger.warning(
+                "%s has vectors for %d of %d words of the data; for a different language, train "
+                "without: -o '%s'",
+                path,
+                n_known,
+                n_words,
+                _WITHOUT_VECTORS,
+            )
 
 
-def labels_of(vocab: Vocabulary) -> list[str]:
-    """The labels in the order of their numbers."""
-    return list(vocab.get_index_to_token_vocabulary("labels").values())
-
-
-def weights_of(labels: list[str], weights: dict[str, float] | None) -> torch.Tensor | None:
+def _count_known(path: str, counts: Mapping[str, int], enough: float) -> int:
     """
-    The weight of each label in the loss, by `label_weights` of a config: a label has the weight of
-    its name, a tag like `B-PER` also that of `PER`, and all others have 1. `None` without weights.
+    How many of the words of a training, as they occur, have a vector in a file, which is read until
+    there are enough.
     """
-    if weights is None:
-        return None
-    names = {label: label[2:] if label[1:2] == "-" else label for label in labels}
-    unknown = sorted(weights.keys() - names.keys() - set(names.values()))
-    if unknown:
-        known = ", ".join(sorted(set(names.values())))
-        raise ConfigurationError(f"expected label_weights of {known}, got {unknown[0]!r}")
-    return torch.tensor([weights.get(label, weights.get(names[label], 1.0)) for label in labels])
-
-
-def names_of(labels: list[str], rows: list[list[int]]) -> list[list[str]]:
-    """The labels of the words of each sentence, from their numbers."""
-    return [[labels[number] for number in row] for row in rows]
-
-
-def ids_of_words(ids: torch.Tensor, mask: torch.Tensor) -> list[list[int]]:
-    """The numbers of the words of each sentence, without padding."""
-    return [row[words].tolist() for row, words in zip(ids, mask, strict=True)]
-
-
-def readable_labels(logits: torch.Tensor, labels: list[str]) -> dict[str, Any]:
-    """
-    The `label` and the `probabilities` of each text, from logits of shape `(batch_size, n_labels)`.
-    """
-    rows = logits.softmax(-1).tolist()
-    return {
-        "label": [labels[index] for index in logits.argmax(-1).tolist()],
-        "probabilities": [dict(sorted(zip(labels, row, strict=True))) for row in rows],
-    }
-
-
-def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """
-    Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape
-    `(batch_size, timesteps)`.
-    """
-    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose
-    # their weights.
-    return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)
+    n_known = 0
+    with EmbeddingsTextFile(path) as lines:
+        for line in lines:
+            word, _, _ = line.partition(" ")
+            n_known += counts.get(word, 0)
+            if n_known >= enough:
+                break
+    return n_known

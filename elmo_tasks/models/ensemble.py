@@ -12,7 +12,7 @@ from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.params import remove_keys_from_params
 from allennlp.data import Vocabulary
 from allennlp.models import Model
-from allennlp.models.archival import CONFIG_NAME
+from allennlp.models.archival import CONFIG_NAME, Archive
 
 from allennlp_today import load_archive
 from elmo_tasks.files.atomic_files import atomic_folder
@@ -44,17 +44,17 @@ class Ensemble(Model):
             raise ConfigurationError("an ensemble cannot be trained: train its members")
         gold = {name: inputs.pop(name) for name in _GOLD if name in inputs}
         outputs = [member.scores(**inputs) for member in self.members]
-        first = self.members[0]
-        output = dict(outputs[0])
-        for name in output.keys() & set(_SCORES):
+        first_member = self.members[0]
+        mean_output = dict(outputs[0])
+        for name in mean_output.keys() & set(_SCORES):
             # Shape: (n_members, batch_size, ..., n_choices)
-            scores = torch.stack([each[name] for each in outputs])
-            if hasattr(first, "crf"):
-                output[name] = scores.mean(0)
+            scores = torch.stack([output[name] for output in outputs])
+            if hasattr(first_member, "crf"):
+                mean_output[name] = scores.mean(0)
             else:
                 log_sum = scores.log_softmax(-1).logsumexp(0)
-                output[name] = log_sum - math.log(len(outputs))
-        decided: dict[str, Any] = first.decide(output, **gold)
+                mean_output[name] = log_sum - math.log(len(outputs))
+        decided: dict[str, Any] = first_member.decide(mean_output, **gold)
         return decided
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -81,52 +81,53 @@ def write_ensemble(
     loaded = [load_archive(archive, trusted=trusted) for archive in archives]
     for path, archive in zip(archives, loaded, strict=True):
         _check_member(fspath(path), archive, loaded[0])
-    config = copy.deepcopy(loaded[0].config.as_dict(quiet=True))
-    members = [archive.config.get("model") for archive in loaded]
-    for member in members:
+    members = []
+    for archive in loaded:
+        member = archive.config.get("model")
         # As AllenNLP does when it loads an archive.
         remove_keys_from_params(member)
-    config["model"] = {
-        "type": "elmo_ensemble",
-        "members": [member.as_dict(quiet=True) for member in members],
-    }
-    with atomic_folder(folder) as made:
-        write_json(made / CONFIG_NAME, config)
-        Meta.new().to_file(str(made / META_NAME))
-        loaded[0].model.vocab.save_to_files(str(made / "vocabulary"))
-        torch.save(_weights([archive.model for archive in loaded]), made / "weights.th")
+        members.append(member.as_dict(quiet=True))
+    config = copy.deepcopy(loaded[0].config.as_dict(quiet=True))
+    config["model"] = {"type": "elmo_ensemble", "members": members}
+    weights = _weights([archive.model for archive in loaded])
+    with atomic_folder(folder) as temporary:
+        write_json(temporary / CONFIG_NAME, config)
+        Meta.new().to_file(str(temporary / META_NAME))
+        loaded[0].model.vocab.save_to_files(str(temporary / "vocabulary"))
+        torch.save(weights, temporary / "weights.th")
 
 
-def _check_member(path: str, archive: Any, first: Any) -> None:
-    model, name = archive.model, type(archive.model).__name__
+def _check_member(path: str, archive: Archive, first_archive: Archive) -> None:
+    model = archive.model
+    first_model = first_archive.model
+    name = type(model).__name__
     if not hasattr(model, "decide"):
         expected = "a tagger, a classifier or a SquadModel"
         raise ConfigurationError(f"expected {expected}, got {name}: {path}")
-    if type(model) is not type(first.model):
-        raise ConfigurationError(f"expected a {type(first.model).__name__}, got {name}: {path}")
-    for namespace in sorted(first.model.vocab.get_namespaces() | model.vocab.get_namespaces()):
-        vocabularies = (archive.model.vocab, first.model.vocab)
-        words, expected = (each.get_token_to_index_vocabulary(namespace) for each in vocabularies)
-        if words != expected:
+    if type(model) is not type(first_model):
+        raise ConfigurationError(f"expected a {type(first_model).__name__}, got {name}: {path}")
+    for namespace in sorted(first_model.vocab.get_namespaces() | model.vocab.get_namespaces()):
+        words = model.vocab.get_token_to_index_vocabulary(namespace)
+        if words != first_model.vocab.get_token_to_index_vocabulary(namespace):
             message = f"expected the {namespace} of the first model, got different ones"
             raise ConfigurationError(f"{message}: {path}")
-    readers = [each.config.params["dataset_reader"] for each in (archive, first)]
-    if readers[0] != readers[1]:
+    reader = archive.config.params["dataset_reader"]
+    if reader != first_archive.config.params["dataset_reader"]:
         message = "expected the dataset_reader of the first model, got a different one"
         raise ConfigurationError(f"{message}: {path}")
 
 
 def _weights(models: Sequence[Model]) -> dict[str, torch.Tensor]:
+    """The weights of the ensemble of these models."""
     states = [model.state_dict() for model in models]
     weights = {}
-    for name, weight in states[0].items():
+    for name, first_weight in states[0].items():
+        member_weights = [state[name] for state in states]
+        for number, weight in enumerate(member_weights):
+            # A frozen biLM is written once.
+            is_same = torch.equal(weight, first_weight)
+            weights[f"members.{number}.{name}"] = first_weight if is_same else weight
         if name.startswith("crf."):
             # The first member decides for all.
-            weights[f"members.0.{name}"] = torch.stack([state[name] for state in states]).mean(0)
-        else:
-            weights[f"members.0.{name}"] = weight
-        for number, state in enumerate(states[1:], start=1):
-            # A frozen biLM is written once.
-            is_same = torch.equal(state[name], weight)
-            weights[f"members.{number}.{name}"] = weight if is_same else state[name]
+            weights[f"members.0.{name}"] = torch.stack(member_weights).mean(0)
     return weights

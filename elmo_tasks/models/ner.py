@@ -11,9 +11,10 @@ from allennlp.modules.conditional_random_field.conditional_random_field import a
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
-from elmo_tasks.models.elmo_model import ElmoModel, ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
 from elmo_tasks.modules.decoding import best_tags, crf_scores, tag_probabilities
-from elmo_tasks.text.tags import tags_to_spans
+from elmo_tasks.text.tags import TypedSpan, tags_to_spans
 
 __all__ = ["NerTagger"]
 
@@ -49,11 +50,7 @@ class NerTagger(ElmoModel):
         if weights is None:
             self.crf = ConditionalRandomField(len(self._tags), rules)
         else:
-            self.crf = ConditionalRandomFieldWeightLannoy(
-                len(self._tags),
-                weights.tolist(),
-                rules,
-            )
+            self.crf = ConditionalRandomFieldWeightLannoy(len(self._tags), weights.tolist(), rules)
         self._span_f1 = SpanF1()
         self._verbose_metrics = verbose_metrics
         self.initialize()
@@ -110,28 +107,25 @@ class NerTagger(ElmoModel):
         first and the last word), `text`, and `score`, its probability under the CRF; and
         `probability`, of all tags of the sentence.
         """
-        logits, mask, tag_ids = (output_dict[key] for key in ("logits", "mask", "tag_ids"))
+        tag_ids = output_dict["tag_ids"]
         tags = names_of(self._tags, tag_ids)
-        found = list(map(tags_to_spans, tags))
-        places = [[(start, end) for _, start, end in spans] for spans in found]
-        of_sentences, scores = tag_probabilities(self.crf, logits, mask, tag_ids, places)
+        labeled_spans = [tags_to_spans(sentence_tags) for sentence_tags in tags]
+        bounds = []
+        for sentence_spans in labeled_spans:
+            bounds.append([(first, last) for _, first, last in sentence_spans])
+        sentence_probabilities, span_probabilities = tag_probabilities(
+            self.crf, output_dict["logits"], output_dict["mask"], tag_ids, bounds
+        )
+        spans = []
+        for words, sentence_spans, probabilities in zip(
+            output_dict["words"], labeled_spans, span_probabilities, strict=True
+        ):
+            spans.append(_readable_spans(words, sentence_spans, probabilities))
         return {
             "words": output_dict["words"],
             "tags": tags,
-            "spans": [
-                [
-                    {
-                        "label": label,
-                        "start": start,
-                        "end": end,
-                        "text": " ".join(words[start : end + 1]),
-                        "score": p,
-                    }
-                    for (label, start, end), p in zip(spans, of_spans, strict=True)
-                ]
-                for words, spans, of_spans in zip(output_dict["words"], found, scores, strict=True)
-            ],
-            "probability": of_sentences,
+            "spans": spans,
+            "probability": sentence_probabilities,
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -140,3 +134,16 @@ class NerTagger(ElmoModel):
         return self._span_f1.get_metric(reset, verbose=self._verbose_metrics and is_whole)
 
     default_predictor = "elmo_ner"
+
+
+def _readable_spans(
+    words: list[str], spans: list[TypedSpan], probabilities: list[float]
+) -> list[dict[str, Any]]:
+    """The spans of a sentence, as in a prediction."""
+    readable = []
+    for (label, first, last), probability in zip(spans, probabilities, strict=True):
+        text = " ".join(words[first : last + 1])
+        readable.append(
+            {"label": label, "start": first, "end": last, "text": text, "score": probability}
+        )
+    return readable

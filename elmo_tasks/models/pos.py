@@ -10,13 +10,8 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask, sequence_cross_entropy_with_logits
 
 from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import (
-    ids_of_words,
-    labels_of,
-    names_of,
-    warn_of_unknown_words,
-    weights_of,
-)
+from elmo_tasks.models.elmo_model import warn_of_unknown_words
+from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
 
 __all__ = ["PosClassifier"]
 
@@ -81,22 +76,22 @@ class PosClassifier(SimpleTagger):
         for metric in self.metrics.values():
             metric(logits, tags, mask)
         if not self.training:
-            rows = (ids_of_words(ids, mask) for ids in (logits.argmax(-1), tags))
-            self._tag_f1(*(names_of(self._tags, ids) for ids in rows))
+            predicted = ids_of_words(logits.argmax(-1), mask)
+            gold = ids_of_words(tags, mask)
+            self._tag_f1(names_of(self._tags, predicted), names_of(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """`words`, their `tags`, and the `probabilities` of the tags."""
         readable = super().make_output_human_readable(output_dict)
-        words, probabilities = (
-            readable["words"],
-            readable["class_probabilities"].max(-1).values.tolist(),
-        )
-        # AllenNLP also tags padding.
-        return {"words": words} | {
-            name: [row[: len(sentence)] for row, sentence in zip(rows, words, strict=True)]
-            for name, rows in (("tags", readable["tags"]), ("probabilities", probabilities))
-        }
+        tags = []
+        probabilities = []
+        best = readable["class_probabilities"].max(-1).values.tolist()
+        for words, tag_row, row in zip(readable["words"], readable["tags"], best, strict=True):
+            # AllenNLP also tags padding.
+            tags.append(tag_row[: len(words)])
+            probabilities.append(row[: len(words)])
+        return {"words": readable["words"], "tags": tags, "probabilities": probabilities}
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """

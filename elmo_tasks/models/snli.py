@@ -11,16 +11,10 @@ from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import (
-    ElmoModel,
-    concat_texts,
-    labels_of,
-    names_of,
-    readable_labels,
-    softmax_over_words,
-    weights_of,
-)
-from elmo_tasks.modules.attention import in_blocks
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import labels_of, names_of, readable_labels, weights_of
+from elmo_tasks.models.text_batches import concat_texts
+from elmo_tasks.modules.attention import in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]
@@ -118,18 +112,16 @@ class Esim(ElmoModel):
         # Shape: (2 * batch_size, timesteps)
         mask = get_text_field_mask(tokens)
         # Shape: (2 * batch_size, timesteps, encoder_dim)
-        encoded = self.encoder(self.variational_dropout(self.text_field_embedder(tokens)), mask)
-        encoded = self.with_elmo(encoded, tokens)
+        embedded = self.variational_dropout(self.text_field_embedder(tokens))
+        encoded = self.with_elmo(self.encoder(embedded, mask), tokens)
+
+        def attend(words: torch.Tensor, _: int) -> torch.Tensor:
+            scores = words @ _other(encoded).transpose(1, 2)
+            return softmax_over_words(scores, _other(mask)) @ _other(encoded)
 
         # Each word attends to the words of the other sentence. Shape: (2 * batch_size, timesteps,
         # encoder_dim)
-        attended = in_blocks(
-            lambda words, _: (
-                softmax_over_words(words @ _other(encoded).transpose(1, 2), _other(mask))
-                @ _other(encoded)
-            ),
-            encoded,
-        )
+        attended = in_blocks(attend, encoded)
         # Shape: (2 * batch_size, timesteps, 4 * encoder_dim)
         enhanced = torch.cat([encoded, attended, encoded - attended, encoded * attended], -1)
 
@@ -139,12 +131,14 @@ class Esim(ElmoModel):
         inferred = self.inference_encoder(self.variational_dropout(projected), mask)
 
         has_word = mask.unsqueeze(-1)
-        pooled = torch.cat(
-            [masked_mean(inferred, has_word, 1), masked_max(inferred, has_word, 1)], -1
-        )
-        # Shape: (batch_size, 4 * inference_dim)
+        mean = masked_mean(inferred, has_word, 1)
+        maximum = masked_max(inferred, has_word, 1)
+        # Shape: (2 * batch_size, 2 * inference_dim)
+        pooled = torch.cat([mean, maximum], -1)
+        # The premise next to the hypothesis. Shape: (batch_size, 4 * inference_dim)
         pairs = torch.cat(pooled.chunk(2), -1)
-        logits = self.label_projection(self.dropout(self.output_feedforward(self.dropout(pairs))))
+        decision = self.output_feedforward(self.dropout(pairs))
+        logits = self.label_projection(self.dropout(decision))
 
         output: dict[str, Any] = {"logits": logits}
         output["encoded_premise"], output["encoded_hypothesis"] = encoded.chunk(2)
@@ -159,8 +153,10 @@ class Esim(ElmoModel):
             output["loss"] = cross_entropy(logits, label, weight=self._label_weights)
             self._accuracy(logits, label)
             if not self.training:
-                rows = [logits.argmax(-1).tolist(), label.tolist()]
-                self._label_f1(*([names] for names in names_of(self._labels, rows)))
+                # The texts of the batch count as the words of one sentence.
+                predicted = names_of(self._labels, [logits.argmax(-1).tolist()])
+                gold = names_of(self._labels, [label.tolist()])
+                self._label_f1(predicted, gold)
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -172,14 +168,18 @@ class Esim(ElmoModel):
         readable = readable_labels(output_dict["logits"], self._labels)
         for name in ("premise_tokens", "hypothesis_tokens"):
             readable[name] = [pair[name] for pair in output_dict["metadata"]]
-        sizes = [
-            (len(pair["premise_tokens"]), len(pair["hypothesis_tokens"]))
-            for pair in output_dict["metadata"]
-        ]
-        both = zip(
-            output_dict["encoded_premise"], output_dict["encoded_hypothesis"], sizes, strict=True
-        )
-        readable["attention"] = [_attention(one[:m], other[:n]) for one, other, (m, n) in both]
+        attention = []
+        for pair, premise, hypothesis in zip(
+            output_dict["metadata"],
+            output_dict["encoded_premise"],
+            output_dict["encoded_hypothesis"],
+            strict=True,
+        ):
+            # Without padding.
+            premise = premise[: len(pair["premise_tokens"])]
+            hypothesis = hypothesis[: len(pair["hypothesis_tokens"])]
+            attention.append(_attention(premise, hypothesis))
+        readable["attention"] = attention
         return readable
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Modules of the coreference model: spans and their choice, and the antecedents of mentions."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,8 +17,10 @@ __all__ = [
     "antecedents_in_clusters",
     "best_antecedents",
     "clusters_of",
+    "negative_log_likelihood",
+    "pair_products",
+    "spans_without_crossings",
 ]
-__all__ += ["negative_log_likelihood", "pair_products", "spans_without_crossings"]
 
 # The number of words with spans that are computed together, without gradients.
 WORDS_AT_ONCE = 1024
@@ -44,10 +47,10 @@ class SpanEmbedder(torch.nn.Module):
         self.width_embedding = Embedding(embedding_dim=width_dim, num_embeddings=max_width)
         self._dropout = torch.nn.Dropout(dropout)
         self._max_width = max_width
-        self._parts = [hidden_dim, hidden_dim, width_dim, embedded_dim]
+        self._dims = [hidden_dim, hidden_dim, width_dim, embedded_dim]
 
     def get_output_dim(self) -> int:
-        return sum(self._parts)
+        return sum(self._dims)
 
     def spans(self, sentences: torch.Tensor) -> torch.Tensor:
         """
@@ -55,12 +58,13 @@ class SpanEmbedder(torch.nn.Module):
         number of each word's sentence, of shape `(n_words,)`.
         """
         n_words = len(sentences)
-        # Shape: (n_words, 1), (n_words, max_width), (n_words, max_width)
+        # Shape: (n_words, 1)
         starts = torch.arange(n_words, device=sentences.device).unsqueeze(1)
+        # Shape: (n_words, max_width)
         ends = starts + torch.arange(self._max_width, device=sentences.device)
-        is_span = (ends < n_words) & (
-            sentences[ends.clamp(max=n_words - 1)] == sentences.unsqueeze(1)
-        )
+        is_in_document = ends < n_words
+        sentence_of_end = sentences[ends.clamp(max=n_words - 1)]
+        is_span = is_in_document & (sentence_of_end == sentences.unsqueeze(1))
         # Shape: (n_spans,), (n_spans,)
         starts, widths = is_span.nonzero(as_tuple=True)
         return torch.stack([starts, starts + widths], -1)
@@ -75,10 +79,13 @@ class SpanEmbedder(torch.nn.Module):
         starts, ends = spans.unbind(-1)
         widths = ends - starts
         # Shape: (n_spans, width_dim)
-        width = self._dropout(self.width_embedding(widths))
-        return torch.cat(
-            [hidden[starts], hidden[ends], width, self._heads(embedded, hidden)[starts, widths]], -1
-        )
+        embedded_widths = self._dropout(self.width_embedding(widths))
+        # Shape: (n_spans, hidden_dim)
+        first_words = hidden[starts]
+        last_words = hidden[ends]
+        # Shape: (n_spans, embedded_dim)
+        heads = self._heads(embedded, hidden)[starts, widths]
+        return torch.cat([first_words, last_words, embedded_widths, heads], -1)
 
     def projected(
         self,
@@ -91,30 +98,29 @@ class SpanEmbedder(torch.nn.Module):
         `layer` of the result of `forward` without dropout: the products are with the words, about a
         tenth as many as spans.
         """
-        of_start, of_end, of_width, of_head = layer.weight.split(self._parts, 1)
+        start_weight, end_weight, width_weight, head_weight = layer.weight.split(self._dims, 1)
         starts, ends = spans.unbind(-1)
         widths = ends - starts
         # Shape: (max_width, output_dim)
-        of_widths = linear(self.width_embedding.weight, of_width, layer.bias)
-        heads = self._heads(linear(embedded, of_head), hidden)[starts, widths]
-        return (
-            linear(hidden, of_start)[starts]
-            + linear(hidden, of_end)[ends]
-            + of_widths[widths]
-            + heads
-        )
+        all_widths = linear(self.width_embedding.weight, width_weight, layer.bias)
+        # Shape: (n_spans, output_dim)
+        projected_starts = linear(hidden, start_weight)[starts]
+        projected_ends = linear(hidden, end_weight)[ends]
+        heads = self._heads(linear(embedded, head_weight), hidden)[starts, widths]
+        return projected_starts + projected_ends + all_widths[widths] + heads
 
-    def in_parts(self, n_words: int, spans: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+    def in_blocks(self, n_words: int, spans: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
         """
-        Spans in text order in parts of bounded size: the words of each part, and its spans, counted
-        from there.
+        Spans in text order in blocks of bounded size: the words of each block, and its spans,
+        counted from the block's first word.
         """
-        firsts = range(0, n_words, WORDS_AT_ONCE)
-        sizes = (
-            spans[:, 0].div(WORDS_AT_ONCE, rounding_mode="floor").bincount(minlength=len(firsts))
-        )
-        for first, part in zip(firsts, spans.split(sizes.tolist()), strict=True):
-            yield slice(first, first + WORDS_AT_ONCE + self._max_width - 1), part - first
+        block_starts = range(0, n_words, WORDS_AT_ONCE)
+        block_of_span = spans[:, 0].div(WORDS_AT_ONCE, rounding_mode="floor")
+        sizes = block_of_span.bincount(minlength=len(block_starts)).tolist()
+        for start, block_spans in zip(block_starts, spans.split(sizes), strict=True):
+            # The last spans may end in the next block.
+            end = start + WORDS_AT_ONCE + self._max_width - 1
+            yield slice(start, end), block_spans - start
 
     def _heads(self, embedded: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
         """
@@ -123,19 +129,16 @@ class SpanEmbedder(torch.nn.Module):
         """
         n_more = self._max_width - 1
         # For each word, a view of the words that start there, which the spans of all widths share.
-        # Shape: (n_words, embedded_dim, max_width), (n_words, 1, max_width)
+        # Shape: (n_words, embedded_dim, max_width)
         windows = pad(embedded, (0, 0, 0, n_more)).unfold(0, self._max_width, 1)
-        scores = (
-            pad(self.head(hidden).squeeze(-1), (0, n_more))
-            .unfold(0, self._max_width, 1)
-            .unsqueeze(1)
-        )
+        # Shape: (n_words,)
+        word_scores = self.head(hidden).squeeze(-1)
+        # Shape: (n_words, max_width)
+        scores = pad(word_scores, (0, n_more)).unfold(0, self._max_width, 1)
         # One row per width, true for the words inside. Shape: (max_width, max_width)
-        inside = torch.ones(
-            self._max_width, self._max_width, dtype=torch.bool, device=hidden.device
-        ).tril()
+        is_inside = scores.new_ones(self._max_width, self._max_width, dtype=torch.bool).tril()
         # Shape: (n_words, max_width, max_width)
-        attention = scores.masked_fill(~inside, float("-inf")).softmax(-1)
+        attention = scores.unsqueeze(1).masked_fill(~is_inside, float("-inf")).softmax(-1)
         return attention.to(embedded.dtype) @ windows.transpose(1, 2)
 
 
@@ -156,7 +159,8 @@ def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: in
     taken: list[int] = []
     # A Python loop, because each decision depends on all better spans. If scores are equal, the
     # first in the text wins.
-    for row in scores.detach().float().argsort(descending=True, stable=True).tolist():
+    order = scores.detach().float().argsort(descending=True, stable=True)
+    for row in order.tolist():
         if len(taken) >= limit:
             break
         start, end = pairs[row]
@@ -168,6 +172,22 @@ def spans_without_crossings(spans: torch.Tensor, scores: torch.Tensor, limit: in
         furthest_end[start] = max(furthest_end.get(start, end), end)
         furthest_start[end] = min(furthest_start.get(end, start), start)
     return torch.tensor(sorted(taken), dtype=torch.long, device=spans.device)
+
+
+@dataclass
+class _Mentions:
+    """
+    The mentions of one document: their `vectors`, of shape `(n_mentions, span_dim)`; the part of
+    the first layer for them as antecedents, of shape `(n_mentions, hidden_dim)`; their speakers, of
+    shape `(n_mentions,)`; the genre of the document; and the numbers of the antecedents of each, as
+    `_nearest_first` returns them.
+    """
+
+    vectors: torch.Tensor
+    projected_antecedents: torch.Tensor
+    speakers: torch.Tensor
+    genre: int
+    antecedents: torch.Tensor
 
 
 class AntecedentScorer(torch.nn.Module):
@@ -209,7 +229,7 @@ class AntecedentScorer(torch.nn.Module):
             torch.nn.Linear(hidden_dim, 1),
         )
         self._dropout = Dropout(dropout)
-        self._parts = [span_dim, span_dim, span_dim, 3 * feature_dim]
+        self._dims = [span_dim, span_dim, span_dim, 3 * feature_dim]
         self._max_antecedents = max_antecedents
         self._rows_at_once = max(1, _MAX_PAIRS // max_antecedents)
         self._distances: torch.Tensor
@@ -229,52 +249,68 @@ class AntecedentScorer(torch.nn.Module):
         does not exist.
         """
         # Shape: (n_mentions, n_antecedents)
-        index = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))
-        # Shape: (n_mentions, hidden_dim)
-        antecedents = linear(vectors, self.first_layer.weight.split(self._parts, 1)[1])
-        scores = [
-            self._score(vectors, antecedents, speakers, genre, first, index)
-            for first in range(0, len(vectors), self._rows_at_once)
-        ]
-        both = mention_scores.unsqueeze(1) + mention_scores[index.clamp(min=0)]
-        return (torch.cat(scores) + both).masked_fill(index < 0, float("-inf"))
+        antecedents = _nearest_first(vectors, min(self._max_antecedents, len(vectors) - 1))
+        _, antecedent_weight, _, _ = self.first_layer.weight.split(self._dims, 1)
+        mentions = _Mentions(
+            vectors=vectors,
+            projected_antecedents=linear(vectors, antecedent_weight),
+            speakers=speakers,
+            genre=genre,
+            antecedents=antecedents,
+        )
+        pair_scores = []
+        for start in range(0, len(vectors), self._rows_at_once):
+            end = min(start + self._rows_at_once, len(vectors))
+            pair_scores.append(self._pair_scores(mentions, start, end))
+        both = mention_scores.unsqueeze(1) + mention_scores[antecedents.clamp(min=0)]
+        return (torch.cat(pair_scores) + both).masked_fill(antecedents < 0, float("-inf"))
 
-    def _score(
-        self,
-        vectors: torch.Tensor,
-        antecedents: torch.Tensor,
-        speakers: torch.Tensor,
-        genre: int,
-        first: int,
-        index: torch.Tensor,
-    ) -> torch.Tensor:
+    def _pair_scores(self, mentions: _Mentions, start: int, end: int) -> torch.Tensor:
         """
-        The network's scores for some mentions, starting at `first`: shape
+        The network's scores for the mentions from `start` to before `end`: shape
         `(n_rows, n_antecedents)`, with arbitrary values if the antecedent does not exist.
         """
-        of_mention, _, of_product, of_features = self.first_layer.weight.split(self._parts, 1)
-        last = min(first + self._rows_at_once, len(vectors))
+        mention_weight, _, product_weight, feature_weight = self.first_layer.weight.split(
+            self._dims, 1
+        )
         # Neighbours have nearly the same antecedents, so all rows share one slice and no vector is
         # copied.
-        lowest = max(0, first - index.size(1))
-        rows, columns = slice(first, last), slice(lowest, last)
-        # Shape: (n_rows, 1), (n_columns,)
-        row = torch.arange(first, last, device=vectors.device).unsqueeze(1)
-        column = torch.arange(lowest, last, device=vectors.device)
-        # Shape: (n_rows, n_columns, feature_dim), each
-        features = [
-            self.speaker_embedding((speakers[rows].unsqueeze(1) == speakers[columns]).long()),
-            self.genre_embedding.weight[genre].expand(len(row), len(column), -1),
-            self.distance_embedding(torch.bucketize(row - column, self._distances, right=True)),
-        ]
+        lowest = max(0, start - mentions.antecedents.size(1))
+        rows = slice(start, end)
+        columns = slice(lowest, end)
+        vectors = mentions.vectors
+        # Shape: (n_rows, n_columns, 3 * feature_dim)
+        features = self._features(mentions, rows, columns)
         # Shape: (n_rows, n_columns, hidden_dim)
-        hidden = linear(self._dropout(torch.cat(features, -1)), of_features, self.first_layer.bias)
-        hidden = hidden + pair_products(vectors[rows], vectors[columns], of_product, first - lowest)
-        hidden = hidden + linear(vectors[rows], of_mention).unsqueeze(1) + antecedents[columns]
+        hidden = linear(self._dropout(features), feature_weight, self.first_layer.bias)
+        products = pair_products(
+            vectors[rows], vectors[columns], product_weight, n_before=start - lowest
+        )
+        hidden = hidden + products
+        # Shape: (n_rows, 1, hidden_dim)
+        projected_mentions = linear(vectors[rows], mention_weight).unsqueeze(1)
+        hidden = hidden + projected_mentions + mentions.projected_antecedents[columns]
         # Shape: (n_rows, n_columns)
         scores = self.rest(hidden).squeeze(-1)
         # Shape: (n_rows, n_antecedents)
-        return scores.gather(1, (index[rows] - lowest).clamp(min=0))
+        return scores.gather(1, (mentions.antecedents[rows] - lowest).clamp(min=0))
+
+    def _features(self, mentions: _Mentions, rows: slice, columns: slice) -> torch.Tensor:
+        """The embedded features of pairs: shape `(n_rows, n_columns, 3 * feature_dim)`."""
+        device = mentions.vectors.device
+        # Shape: (n_rows, 1)
+        row_numbers = torch.arange(rows.start, rows.stop, device=device).unsqueeze(1)
+        # Shape: (n_columns,)
+        column_numbers = torch.arange(columns.start, columns.stop, device=device)
+        # Shape: (n_rows, n_columns)
+        is_same_speaker = mentions.speakers[rows].unsqueeze(1) == mentions.speakers[columns]
+        distances = row_numbers - column_numbers
+        buckets = torch.bucketize(distances, self._distances, right=True)
+        # Shape: (n_rows, n_columns, feature_dim)
+        speaker = self.speaker_embedding(is_same_speaker.long())
+        genre = self.genre_embedding.weight[mentions.genre].expand_as(speaker)
+        distance = self.distance_embedding(buckets)
+        return torch.cat([speaker, genre, distance], -1)
 
 
 def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch.Tensor:
@@ -283,8 +319,11 @@ def antecedents_in_clusters(clusters: torch.Tensor, n_antecedents: int) -> torch
     `(n_mentions, n_antecedents)`, from the number of each mention's cluster, or -1 for mentions
     without a cluster.
     """
-    index, mine = _nearest_first(clusters, n_antecedents), clusters.unsqueeze(1)
-    return (index >= 0) & (mine >= 0) & (clusters[index.clamp(min=0)] == mine)
+    antecedents = _nearest_first(clusters, n_antecedents)
+    cluster_of_antecedent = clusters[antecedents.clamp(min=0)]
+    cluster_of_mention = clusters.unsqueeze(1)
+    is_same = cluster_of_antecedent == cluster_of_mention
+    return (antecedents >= 0) & (cluster_of_mention >= 0) & is_same
 
 
 def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> torch.Tensor:
@@ -295,10 +334,11 @@ def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> tor
     """
     # Shape: (n_mentions, 1 + n_antecedents)
     with_none = torch.nn.functional.pad(scores.float(), (1, 0))
-    right = torch.cat([~is_right.any(-1, keepdim=True), is_right], -1)
-    likelihood = with_none.masked_fill(~right, float("-inf")).logsumexp(-1) - with_none.logsumexp(
-        -1
-    )
+    has_none = ~is_right.any(-1, keepdim=True)
+    right = torch.cat([has_none, is_right], -1)
+    # Shape: (n_mentions,)
+    log_right = with_none.masked_fill(~right, float("-inf")).logsumexp(-1)
+    likelihood = log_right - with_none.logsumexp(-1)
     return -likelihood.sum()
 
 
@@ -319,9 +359,13 @@ def clusters_of(spans: list[list[int]], antecedents: list[int]) -> list[list[tup
     """
     clusters: dict[int, list[tuple[int, int]]] = {}
     cluster_of: list[int] = []
-    for number, ((start, end), antecedent) in enumerate(zip(spans, antecedents, strict=True)):
-        cluster_of.append(cluster_of[antecedent] if antecedent >= 0 else number)
-        clusters.setdefault(cluster_of[number], []).append((start, end))
+    for (first, last), antecedent in zip(spans, antecedents, strict=True):
+        # A new cluster has the number of its first span.
+        cluster = len(cluster_of)
+        if antecedent >= 0:
+            cluster = cluster_of[antecedent]
+        cluster_of.append(cluster)
+        clusters.setdefault(cluster, []).append((first, last))
     return [cluster for cluster in clusters.values() if len(cluster) > 1]
 
 
@@ -372,10 +416,11 @@ class _ByMention(torch.autograd.Function):
         # Contiguous, because otherwise each product would copy it. Shape: (dim, hidden_dim)
         by_dim = weight.t().contiguous()
         # Shape: (n_antecedents, dim)
-        of_mention = torch.empty_like(antecedents)
-        for n, (mention, product) in enumerate(zip(mentions, products, strict=True), n_before):
-            torch.mul(antecedents[:n], mention, out=of_mention[:n])
-            torch.mm(of_mention[:n], by_dim, out=product[:n])
+        elementwise = torch.empty_like(antecedents)
+        rows = zip(mentions, products, strict=True)
+        for n, (mention, product) in enumerate(rows, n_before):
+            torch.mul(antecedents[:n], mention, out=elementwise[:n])
+            torch.mm(elementwise[:n], by_dim, out=product[:n])
         return products
 
     @staticmethod
@@ -383,15 +428,16 @@ class _ByMention(torch.autograd.Function):
     def backward(ctx: Any, d_products: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         mentions, antecedents, weight = ctx.saved_tensors
         d_mentions = torch.empty_like(mentions)
-        d_antecedents, d_weight = torch.zeros_like(antecedents), torch.zeros_like(weight)
-        # Shape: (hidden_dim, dim), each
-        of_mention, d_of_mention = torch.empty_like(weight), torch.empty_like(weight)
-        for n, (mention, d_mention, d_product) in enumerate(
-            zip(mentions, d_mentions, d_products, strict=True), ctx.n_before
-        ):
-            torch.mul(weight, mention, out=of_mention)
-            d_antecedents[:n].addmm_(d_product[:n], of_mention)
-            torch.mm(d_product[:n].t(), antecedents[:n], out=d_of_mention)
-            d_weight.addcmul_(d_of_mention, mention)
-            torch.sum(d_of_mention.mul_(weight), 0, out=d_mention)
+        d_antecedents = torch.zeros_like(antecedents)
+        d_weight = torch.zeros_like(weight)
+        # The weight times the mention. Shape: (hidden_dim, dim)
+        scaled = torch.empty_like(weight)
+        d_scaled = torch.empty_like(weight)
+        rows = zip(mentions, d_mentions, d_products, strict=True)
+        for n, (mention, d_mention, d_product) in enumerate(rows, ctx.n_before):
+            torch.mul(weight, mention, out=scaled)
+            d_antecedents[:n].addmm_(d_product[:n], scaled)
+            torch.mm(d_product[:n].t(), antecedents[:n], out=d_scaled)
+            d_weight.addcmul_(d_scaled, mention)
+            torch.sum(d_scaled.mul_(weight), 0, out=d_mention)
         return d_mentions, d_antecedents, d_weight, None

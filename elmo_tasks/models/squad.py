@@ -14,7 +14,8 @@ from allennlp.nn.util import get_text_field_mask, min_value_of_dtype
 from allennlp_models.rc.metrics import SquadEmAndF1
 from torch.nn.functional import nll_loss
 
-from elmo_tasks.models.elmo_model import ElmoModel, concat_texts
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.text_batches import concat_texts
 from elmo_tasks.modules.attention import in_blocks
 
 __all__ = ["BidafAttention", "ResidualAttention", "SquadModel", "best_span"]
@@ -61,7 +62,8 @@ class SquadModel(ElmoModel):
         self.attention = BidafAttention(width)
         self.attention_projection = torch.nn.Linear(4 * width, self_encoder.get_input_dim())
         self.self_attention = ResidualAttention(self_encoder, dropout)
-        self.start_encoder, self.end_encoder = start_encoder, end_encoder
+        self.start_encoder = start_encoder
+        self.end_encoder = end_encoder
         # A softmax over the words ignores a bias.
         self.start_projection = torch.nn.Linear(start_encoder.get_output_dim(), 1, bias=False)
         self.end_projection = torch.nn.Linear(end_encoder.get_output_dim(), 1, bias=False)
@@ -103,13 +105,17 @@ class SquadModel(ElmoModel):
         passage_mask = get_text_field_mask(passage)
         hidden = self._hidden(question, passage, passage_mask)
         # Shape: (batch_size, n_passage, start_dim)
-        of_start = self.start_encoder(self.dropout(hidden), passage_mask)
+        start_hidden = self.start_encoder(self.dropout(hidden), passage_mask)
+        end_input = torch.cat([hidden, start_hidden], -1)
         # Shape: (batch_size, n_passage, end_dim)
-        of_end = self.end_encoder(self.dropout(torch.cat([hidden, of_start], -1)), passage_mask)
-        # Shape: (batch_size, n_passage)
-        start = self._log_probs(self.start_projection(self.dropout(of_start)), passage_mask)
-        end = self._log_probs(self.end_projection(self.dropout(of_end)), passage_mask)
-        output: dict[str, Any] = {"start_log_probs": start, "end_log_probs": end}
+        end_hidden = self.end_encoder(self.dropout(end_input), passage_mask)
+        # Shape: (batch_size, n_passage, 1)
+        start_logits = self.start_projection(self.dropout(start_hidden))
+        end_logits = self.end_projection(self.dropout(end_hidden))
+        output: dict[str, Any] = {
+            "start_log_probs": _log_probs(start_logits, passage_mask),
+            "end_log_probs": _log_probs(end_logits, passage_mask),
+        }
         if metadata is not None:
             output["metadata"] = metadata
         return output
@@ -121,18 +127,21 @@ class SquadModel(ElmoModel):
         span_end: torch.Tensor | None = None,
     ) -> dict[str, Any]:
         """Adds the most probable answers, and the loss."""
-        start, end = output["start_log_probs"], output["end_log_probs"]
+        start = output["start_log_probs"]
+        end = output["end_log_probs"]
         span, score = best_span(start.detach(), end.detach(), self._max_span_tokens)
-        output |= {"best_span": span, "score": score.exp()}
+        output["best_span"] = span
+        output["score"] = score.exp()
         if span_start is not None and span_end is not None:
             output["loss"] = nll_loss(start, span_start[:, 0]) + nll_loss(end, span_end[:, 0])
         if "metadata" in output:
             metadata = output["metadata"]
-            bounds = zip(metadata, span.tolist(), strict=True)
-            answers = [_text(row, first, last) for row, (first, last) in bounds]
+            answers = []
+            for question, (first, last) in zip(metadata, span.tolist(), strict=True):
+                answers.append(_text(question, first, last))
             output["best_span_str"] = answers
-            if all("answer_texts" in row for row in metadata):
-                self._em_f1(answers, [row["answer_texts"] for row in metadata])
+            if all("answer_texts" in question for question in metadata):
+                self._em_f1(answers, [question["answer_texts"] for question in metadata])
         return output
 
     def _hidden(
@@ -142,44 +151,40 @@ class SquadModel(ElmoModel):
         The words of the paragraph, after attention to the question: shape
         `(batch_size, n_passage, hidden_dim)`.
         """
-        tokens, question_mask = concat_texts(question, passage), get_text_field_mask(question)
-        # Questions first. Shape: (2 * batch_size, timesteps, dim)
+        question_mask = get_text_field_mask(question)
+        # Questions first.
+        tokens = concat_texts(question, passage)
+        # Shape: (2 * batch_size, timesteps, dim)
         embedded = self.dropout(self.text_field_embedder(tokens))
-        encoded = self.with_elmo(
-            self.contextual_encoder(embedded, get_text_field_mask(tokens)), tokens
-        )
-        questions, passages = encoded.chunk(2)
-        (_, n_question), (_, n_passage) = question_mask.shape, passage_mask.shape
+        encoded = self.contextual_encoder(embedded, get_text_field_mask(tokens))
+        questions, passages = self.with_elmo(encoded, tokens).chunk(2)
+        # Both were padded to the longest text.
+        passages = passages[:, : passage_mask.size(1)]
+        questions = questions[:, : question_mask.size(1)]
         # Shape: (batch_size, n_passage, 4 * dim)
-        attended = self.attention(
-            passages[:, :n_passage], passage_mask, questions[:, :n_question], question_mask
-        )
+        attended = self.attention(passages, passage_mask, questions, question_mask)
         # Shape: (batch_size, n_passage, hidden_dim)
         hidden = self.attention_projection(self.dropout(attended)).relu()
         return self.self_attention(hidden, passage_mask)
-
-    def _log_probs(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The log-probability of each word: shape `(batch_size, timesteps)`, at least float32."""
-        logits = logits.squeeze(-1).float()
-        return logits.masked_fill(~mask, min_value_of_dtype(logits.dtype)).log_softmax(-1)
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
         """
         `id` of the question, or an empty string; `best_span_str`, the answer; `best_span`, its
         first and last token; `score`, its probability; `question_tokens` and `passage_tokens`.
         """
-        rows, answers = output_dict["metadata"], ("best_span_str", "best_span", "score")
-        texts = {key: [row[key] for row in rows] for key in ("question_tokens", "passage_tokens")}
+        metadata = output_dict["metadata"]
         # AllenNLP would write `None` as the text "None".
-        return {
-            "id": [row["id"] or "" for row in rows],
-            **texts,
-            **{key: output_dict[key] for key in answers},
-        }
+        readable: dict[str, Any] = {"id": [question["id"] or "" for question in metadata]}
+        for key in ("question_tokens", "passage_tokens"):
+            readable[key] = [question[key] for question in metadata]
+        for key in ("best_span_str", "best_span", "score"):
+            readable[key] = output_dict[key]
+        return readable
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
         """`em` and `f1`, from 0 to 1."""
-        return dict(zip(("em", "f1"), self._em_f1.get_metric(reset), strict=True))
+        em, f1 = self._em_f1.get_metric(reset)
+        return {"em": em, "f1": f1}
 
     default_predictor = "elmo_squad"
 
@@ -187,7 +192,14 @@ class SquadModel(ElmoModel):
 def _text(metadata: dict[str, Any], first: int, last: int) -> str:
     """The answer as written in the paragraph, including white space."""
     passage: str = metadata["original_passage"]
-    return passage[metadata["token_offsets"][first][0] : metadata["token_offsets"][last][1]]
+    start, _ = metadata["token_offsets"][first]
+    _, end = metadata["token_offsets"][last]
+    return passage[start:end]
+
+
+def _log_probs(logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The log-probability of each word: shape `(batch_size, timesteps)`, at least float32."""
+    return _masked(logits.squeeze(-1).float(), mask).log_softmax(-1)
 
 
 class BidafAttention(torch.nn.Module):
@@ -224,8 +236,8 @@ class BidafAttention(torch.nn.Module):
         # (batch_size, n_context)
         highest = _masked(scores.max(-1).values, context_mask)
         # Shape: (batch_size, 1, dim)
-        of_context = highest.softmax(-1)[:, None] @ context
-        return torch.cat([context, attended, context * attended, context * of_context], -1)
+        mean_context = highest.softmax(-1)[:, None] @ context
+        return torch.cat([context, attended, context * attended, context * mean_context], -1)
 
 
 class ResidualAttention(torch.nn.Module):
@@ -256,14 +268,17 @@ class ResidualAttention(torch.nn.Module):
         positions = torch.arange(mask.shape[1], device=mask.device)
 
         def attend(words: torch.Tensor, first: int) -> torch.Tensor:
-            itself = positions[first : first + words.shape[1], None] == positions
+            # Shape: (n_words, timesteps)
+            is_itself = positions[first : first + words.shape[1], None] == positions
             # Shape: (batch_size, n_words, timesteps)
-            scores = _masked(self.similarity(words, hidden), mask[:, None] & ~itself)
+            similarities = self.similarity(words, hidden)
+            scores = _masked(similarities, mask[:, None] & ~is_itself)
             return scores.softmax(-1) @ hidden
 
-        # A text of one word has no other word to attend to. Shape: (batch_size, timesteps,
-        # encoder_dim)
-        attended = in_blocks(attend, hidden) * (mask.sum(-1) > 1)[:, None, None]
+        # A text of one word has no other word to attend to. Shape: (batch_size,)
+        has_other_words = mask.sum(-1) > 1
+        # Shape: (batch_size, timesteps, encoder_dim)
+        attended = in_blocks(attend, hidden) * has_other_words[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
         return text + self.projection(self.dropout(together)).relu()
@@ -282,9 +297,10 @@ def best_span(
     """
     # No span ends after the last word.
     padded = torch.nn.functional.pad(end, (0, max_length - 1), value=-torch.inf)
-    # The spans that start at each word, by length minus 1. Shape: (batch_size, timesteps,
-    # max_length)
-    scores = start[:, :, None] + padded.unfold(1, max_length, 1)
+    # The ends of the spans that start at each word, by length minus 1. Shape: (batch_size,
+    # timesteps, max_length)
+    ends = padded.unfold(1, max_length, 1)
+    scores = start[:, :, None] + ends
     # Shape: (batch_size,)
     score, index = scores.flatten(1).max(-1)
     first = index.div(max_length, rounding_mode="floor")

@@ -10,14 +10,9 @@ from allennlp.nn.util import get_text_field_mask
 from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import SrlF1
-from elmo_tasks.models.elmo_model import (
-    ElmoModel,
-    ids_of_words,
-    labels_of,
-    names_of,
-    weights_of,
-    without_repetitions,
-)
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.text_batches import without_repetitions
 from elmo_tasks.modules.decoding import best_tags, bio_scores
 from elmo_tasks.text.tags import tags_to_spans
 
@@ -85,16 +80,20 @@ class SemanticRoleLabeler(ElmoModel):
         """The output without tags and loss."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
-        # The predicates of a sentence share its embedded words, except in training, where each row
-        # has its own dropout.
-        sentences, rows = (tokens, slice(None)) if self.training else without_repetitions(tokens)
-        # Shape: (batch_size, timesteps, dim)
-        words = torch.cat(
-            [self.text_field_embedder(sentences)[rows], self.predicate_embedding(verb_indicator)],
-            -1,
-        )
+        sentences = tokens
+        rows: torch.Tensor | slice = slice(None)
+        if not self.training:
+            # The predicates of a sentence share its embedded words; in training, each row has its
+            # own dropout.
+            sentences, rows = without_repetitions(tokens)
+        # Shape: (batch_size, timesteps, embedded_dim)
+        embedded = self.text_field_embedder(sentences)[rows]
+        # Shape: (batch_size, timesteps, predicate_dim)
+        predicate = self.predicate_embedding(verb_indicator)
+        # Shape: (batch_size, timesteps, encoder_dim)
+        encoded = self.encoder(torch.cat([embedded, predicate], -1), mask)
         # Shape: (batch_size, timesteps, n_tags)
-        logits = self.tag_projection(self.with_elmo(self.encoder(words, mask), sentences, rows))
+        logits = self.tag_projection(self.with_elmo(encoded, sentences, rows))
         output: dict[str, Any] = {"logits": logits, "mask": mask}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
@@ -105,18 +104,15 @@ class SemanticRoleLabeler(ElmoModel):
         """Adds the best tags for the logits, and the loss."""
         logits, mask = output["logits"], output["mask"]
         if tags is not None:
-            loss = cross_entropy(
-                logits[mask],
-                tags[mask],
-                weight=self._label_weights,
-                reduction="sum",
-            )
+            weights = self._label_weights
+            loss = cross_entropy(logits[mask], tags[mask], weight=weights, reduction="sum")
             output["loss"] = loss / mask.sum()
         if not self.training:
-            output["tag_ids"] = best_tags(logits, mask, self._rules)
+            tag_ids = best_tags(logits, mask, self._rules)
+            output["tag_ids"] = tag_ids
             if tags is not None:
                 gold = ids_of_words(tags, mask)
-                self._srl_f1(names_of(self._tags, output["tag_ids"]), names_of(self._tags, gold))
+                self._srl_f1(names_of(self._tags, tag_ids), names_of(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -124,17 +120,21 @@ class SemanticRoleLabeler(ElmoModel):
         `words`; `verb`; `tags` in the BIO scheme, and their `probabilities`; and a `description`,
         the sentence with its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
         """
-        tags = names_of(self._tags, output_dict["tag_ids"])
-        # Shape of each: (timesteps, n_tags)
-        of_tags = zip(output_dict["logits"].softmax(-1), output_dict["tag_ids"], strict=True)
+        tag_ids = output_dict["tag_ids"]
+        tags = names_of(self._tags, tag_ids)
+        probabilities = []
+        # Shape of each row: (timesteps, n_tags)
+        for row, ids in zip(output_dict["logits"].softmax(-1), tag_ids, strict=True):
+            probabilities.append(row[torch.arange(len(ids)), ids].tolist())
+        descriptions = []
+        for words, sentence_tags in zip(output_dict["words"], tags, strict=True):
+            descriptions.append(_description(words, sentence_tags))
         return {
             "words": output_dict["words"],
             "verb": output_dict["verb"],
             "tags": tags,
-            "probabilities": [row[torch.arange(len(ids)), ids].tolist() for row, ids in of_tags],
-            "description": [
-                _description(*pair) for pair in zip(output_dict["words"], tags, strict=True)
-            ],
+            "probabilities": probabilities,
+            "description": descriptions,
         }
 
     def get_metrics(self, reset: bool = False) -> dict[str, float]:
@@ -142,18 +142,21 @@ class SemanticRoleLabeler(ElmoModel):
         See `SrlF1`; there are none in training. The scores of each label belong to a whole
         evaluation.
         """
-        return (
-            {}
-            if self.training
-            else self._srl_f1.get_metric(reset, verbose=self._verbose_metrics and reset)
-        )
+        if self.training:
+            return {}
+        return self._srl_f1.get_metric(reset, verbose=self._verbose_metrics and reset)
 
     default_predictor = "elmo_srl"
 
 
 def _description(words: list[str], tags: list[str]) -> str:
-    parts, end = [], 0
+    """The sentence with its arguments in brackets."""
+    described = []
+    end = 0
     for label, first, last in tags_to_spans(tags):
-        parts += [*words[end:first], f"[{label}: {' '.join(words[first : last + 1])}]"]
+        argument = " ".join(words[first : last + 1])
+        described += words[end:first]
+        described.append(f"[{label}: {argument}]")
         end = last + 1
-    return " ".join([*parts, *words[end:]])
+    described += words[end:]
+    return " ".join(described)

@@ -11,15 +11,9 @@ from allennlp.training.metrics import CategoricalAccuracy
 from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import (
-    ElmoModel,
-    labels_of,
-    names_of,
-    readable_labels,
-    softmax_over_words,
-    weights_of,
-)
-from elmo_tasks.modules.attention import in_blocks
+from elmo_tasks.models.elmo_model import ElmoModel
+from elmo_tasks.models.labels import labels_of, names_of, readable_labels, weights_of
+from elmo_tasks.modules.attention import in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["BiattentiveClassifier"]
@@ -104,23 +98,23 @@ class BiattentiveClassifier(ElmoModel):
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
         embedded = self.embedding_dropout(self.text_field_embedder(tokens))
+        projected = self.pre_encode_feedforward(embedded)
         # Shape: (batch_size, timesteps, encoder_dim)
-        encoded = self.with_elmo(self.encoder(self.pre_encode_feedforward(embedded), mask), tokens)
+        encoded = self.with_elmo(self.encoder(projected, mask), tokens)
+
+        def attend(words: torch.Tensor, _: int) -> torch.Tensor:
+            return softmax_over_words(words @ encoded.transpose(1, 2), mask) @ encoded
 
         # The text attends to itself, so both sides of the biattention are the same.
         # Shape: (batch_size, timesteps, encoder_dim)
-        attended = in_blocks(
-            lambda words, _: softmax_over_words(words @ encoded.transpose(1, 2), mask) @ encoded,
-            encoded,
-        )
+        attended = in_blocks(attend, encoded)
+        # Shape: (batch_size, timesteps, 3 * encoder_dim)
+        enhanced = torch.cat([encoded, encoded - attended, encoded * attended], -1)
         # Shape: (batch_size, timesteps, integrator_dim)
-        integrated = self.integrator(
-            torch.cat([encoded, encoded - attended, encoded * attended], -1), mask
-        )
+        integrated = self.integrator(enhanced, mask)
 
-        logits = self.label_projection(
-            self.output_feedforward(self.integrator_dropout(self._pool(integrated, mask)))
-        )
+        pooled = self.integrator_dropout(self._pool(integrated, mask))
+        logits = self.label_projection(self.output_feedforward(pooled))
         output: dict[str, Any] = {"logits": logits}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
@@ -133,8 +127,10 @@ class BiattentiveClassifier(ElmoModel):
             output["loss"] = cross_entropy(logits, label, weight=self._label_weights)
             self._accuracy(logits, label)
             if not self.training:
-                rows = [logits.argmax(-1).tolist(), label.tolist()]
-                self._label_f1(*([names] for names in names_of(self._labels, rows)))
+                # The texts of the batch count as the words of one sentence.
+                predicted = names_of(self._labels, [logits.argmax(-1).tolist()])
+                gold = names_of(self._labels, [label.tolist()])
+                self._label_f1(predicted, gold)
         return output
 
     def _pool(self, integrated: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -1,10 +1,11 @@
-"""Attention between all words of long texts."""
+"""Attention between the words of texts."""
 
 from collections.abc import Callable
 
 import torch
+from allennlp.nn.util import masked_softmax
 
-__all__ = ["in_blocks"]
+__all__ = ["in_blocks", "softmax_over_words"]
 
 # The number of pairs of words that are computed together.
 MAX_PAIRS = 2**22
@@ -23,5 +24,17 @@ def in_blocks(
     size = max(1, MAX_PAIRS // max(1, batch_size * timesteps))
     if torch.is_grad_enabled() or size >= timesteps:
         return attend(words, 0)
-    parts = zip(words.split(size, 1), range(0, timesteps, size), strict=True)
-    return torch.cat([attend(part, first) for part, first in parts], 1)
+    attended = []
+    for start in range(0, timesteps, size):
+        attended.append(attend(words[:, start : start + size], start))
+    return torch.cat(attended, 1)
+
+
+def softmax_over_words(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """
+    Over the last dimension of `(batch_size, n_rows, timesteps)`, with a mask of shape
+    `(batch_size, timesteps)`.
+    """
+    # Without `memory_efficient`, AllenNLP gives padding the score 0, and much lower scores lose
+    # their weights.
+    return masked_softmax(scores, mask.unsqueeze(1), memory_efficient=True)

@@ -34,14 +34,15 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         `(batch_size, timesteps, dim)`.
         """
         shape = token_characters.shape[:-1]
+        # Shape: (batch_size * timesteps, n_characters)
+        words = token_characters.reshape(shape.numel(), token_characters.size(-1))
         # Shape: (n_distinct, n_characters) and (batch_size * timesteps,)
-        words, positions = distinct_rows(
-            token_characters.reshape(shape.numel(), token_characters.size(-1))
-        )
+        distinct_words, positions = distinct_rows(words)
         # Shape: (n_distinct, dim)
-        vectors = super().forward(words.unsqueeze(0)).squeeze(0)
-        # Shape: (batch_size, timesteps, dim)
-        return self.dropout(vectors.index_select(0, positions).view(*shape, vectors.size(-1)))
+        distinct_vectors = super().forward(distinct_words.unsqueeze(0)).squeeze(0)
+        # Shape: (batch_size * timesteps, dim)
+        vectors = distinct_vectors.index_select(0, positions)
+        return self.dropout(vectors.unflatten(0, shape))
 
 
 @Seq2VecEncoder.register("elmo_cnn")
@@ -66,9 +67,10 @@ class UnpaddedCnn(CnnEncoder):
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """From shape `(batch_size, timesteps, dim)`, with a mask, to `(batch_size, output_dim)`."""
-        convolutions = [
-            module for name, module in self.named_children() if name.startswith("conv_layer_")
-        ]
+        convolutions = []
+        for name, module in self.named_children():
+            if name.startswith("conv_layer_"):
+                convolutions.append(module)
         tokens = tokens * mask.unsqueeze(-1)
         if self._partial_windows:
             widest = max(convolution.kernel_size[0] for convolution in convolutions)
@@ -77,7 +79,9 @@ class UnpaddedCnn(CnnEncoder):
         maxima = [self._pooled(tokens, lengths, convolution) for convolution in convolutions]
         # Shape: (batch_size, n_convolutions * num_filters)
         output = torch.cat(maxima, -1)
-        return output if self.projection_layer is None else self.projection_layer(output)
+        if self.projection_layer is not None:
+            output = self.projection_layer(output)
+        return output
 
     def _pooled(
         self, tokens: torch.Tensor, lengths: torch.Tensor, convolution: torch.nn.Conv1d
@@ -89,20 +93,28 @@ class UnpaddedCnn(CnnEncoder):
         _, timesteps, dim = tokens.shape
         width = convolution.kernel_size[0]
         # Shape: (batch_size,)
-        n_windows = lengths if self._partial_windows else (lengths - (width - 1)).clamp(min=0)
+        n_windows = lengths
+        if not self._partial_windows:
+            n_windows = (lengths - (width - 1)).clamp(min=0)
+        # Shape: (batch_size, timesteps)
         is_window = torch.arange(timesteps, device=tokens.device) < n_windows.unsqueeze(1)
         # The first character of each window. Shape: (total_windows,)
         starts = is_window.flatten().nonzero().squeeze(1)
-        # Shape: (total_windows, width)
-        rows = starts.unsqueeze(1) + torch.arange(width, device=tokens.device)
+        # The characters of each window. Shape: (total_windows, width)
+        characters = starts.unsqueeze(1) + torch.arange(width, device=tokens.device)
+        # Shape: (total_windows * width, dim)
+        vectors = tokens.flatten(0, 1).index_select(0, characters.flatten())
         # Shape: (total_windows, width * dim)
-        windows = tokens.flatten(0, 1).index_select(0, rows.flatten()).view(-1, width * dim)
+        windows = vectors.view(-1, width * dim)
         # Shape: (num_filters, width * dim)
         weight = convolution.weight.transpose(1, 2).flatten(1)
         # Shape: (total_windows, num_filters)
         responses = self._activation(linear(windows, weight, convolution.bias))
-        words = starts.div(timesteps, rounding_mode="floor").unsqueeze(1).expand_as(responses)
+        # The word of each window. Shape: (total_windows, 1)
+        word_numbers = starts.div(timesteps, rounding_mode="floor").unsqueeze(1)
         # `torch.segment_reduce` has wrong gradients where windows are equal. Shape: (batch_size,
         # num_filters)
         maxima = responses.new_zeros(len(tokens), responses.size(1))
-        return maxima.scatter_reduce(0, words, responses, "amax", include_self=False)
+        return maxima.scatter_reduce(
+            0, word_numbers.expand_as(responses), responses, "amax", include_self=False
+        )

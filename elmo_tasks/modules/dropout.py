@@ -1,5 +1,7 @@
 """torch's dropout in less time."""
 
+import math
+
 import torch
 
 __all__ = ["Dropout"]
@@ -14,11 +16,12 @@ class Dropout(torch.nn.Dropout):
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.training or not 0.0 < self.p < 1.0 or input.device.type != "cpu":
             return super().forward(input)
+        # Of the 2^16 values of a draw.
         n_dropped = round(self.p * 2**16)
-        draws = torch.empty(-(-input.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+        n_draws = math.ceil(input.numel() / 4)
+        draws = torch.empty(n_draws, dtype=torch.int64).random_(-(2**63), None)
         levels = draws.view(torch.int16)[: input.numel()].view(input.shape)
-        # Shape: as the input
-        scales = torch.ge(
-            levels, n_dropped - 2**15, out=torch.empty_like(input, requires_grad=False)
-        )
+        # 1 where the input is kept. Shape: as the input
+        scales = torch.empty_like(input, requires_grad=False)
+        torch.ge(levels, n_dropped - 2**15, out=scales)
         return input * scales.mul_(2**16 / (2**16 - n_dropped))

@@ -27,7 +27,7 @@ class ElmoTokenEmbedder(TokenEmbedder):
         A biLM to share. Without it, the embedder creates its own.
     layers, layer_norm
         See `LayerMix`.
-    of_bilm : `Any`
+    bilm_arguments : `Any`
         The arguments of `ContextualBilm` if there is no `bilm`: `options`, `pretrained_file`, ...
     """
 
@@ -37,14 +37,14 @@ class ElmoTokenEmbedder(TokenEmbedder):
         layers: Union[Literal["mix", "top"], int] = "mix",
         layer_norm: Optional[Literal["token", "batch"]] = None,
         dropout: float = 0.0,
-        **of_bilm: Any,
+        **bilm_arguments: Any,
     ) -> None:
         super().__init__()
-        if bilm is not None and of_bilm:
+        if bilm is not None and bilm_arguments:
             raise ConfigurationError(
-                f"expected no options of a biLM next to 'bilm', got {sorted(of_bilm)}"
+                f"expected no options of a biLM next to 'bilm', got {sorted(bilm_arguments)}"
             )
-        self.bilm = bilm or ContextualBilm(**of_bilm)
+        self.bilm = bilm or ContextualBilm(**bilm_arguments)
         self.mix = LayerMix(self.bilm.num_layers, layers=layers, layer_norm=layer_norm)
         self._dropout = Dropout(dropout)
 

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elmo_tasks.predictors.coref import CorefPredictor
     from elmo_tasks.predictors.json_lines_predictor import JsonLinesPredictor
-    from elmo_tasks.predictors.pairs import SnliPredictor, SquadPredictor
-    from elmo_tasks.predictors.sentence import (
-        NerPredictor,
-        PosPredictor,
-        SentencePredictor,
-        SstPredictor,
-        TaggingPredictor,
-    )
+    from elmo_tasks.predictors.ner import NerPredictor
+    from elmo_tasks.predictors.pos import PosPredictor
+    from elmo_tasks.predictors.sentence_predictor import SentencePredictor, TaggingPredictor
+    from elmo_tasks.predictors.snli import SnliPredictor
+    from elmo_tasks.predictors.squad import SquadPredictor
     from elmo_tasks.predictors.srl import SrlPredictor
+    from elmo_tasks.predictors.sst import SstPredictor
     from elmo_tasks.predictors.trained_task import TrainedTask
 
 __all__ = [
@@ -40,14 +38,14 @@ __all__ = [
 _MODULES = {
     "CorefPredictor": "coref",
     "JsonLinesPredictor": "json_lines_predictor",
-    "NerPredictor": "sentence",
-    "PosPredictor": "sentence",
-    "SentencePredictor": "sentence",
-    "SnliPredictor": "pairs",
-    "SquadPredictor": "pairs",
+    "NerPredictor": "ner",
+    "PosPredictor": "pos",
+    "SentencePredictor": "sentence_predictor",
+    "SnliPredictor": "snli",
+    "SquadPredictor": "squad",
     "SrlPredictor": "srl",
-    "SstPredictor": "sentence",
-    "TaggingPredictor": "sentence",
+    "SstPredictor": "sst",
+    "TaggingPredictor": "sentence_predictor",
     "TrainedTask": "trained_task",
 }
 

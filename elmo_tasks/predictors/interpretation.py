@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from allennlp.common.util import JsonDict
@@ -19,36 +19,62 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
-from elmo_tasks.predictors.task import Task, place_of, tokens_of
+from elmo_tasks.predictors.task_predictor import TaskPredictor
+from elmo_tasks.predictors.tokens import offsets_of, tokens_of
 
-__all__ = ["EmbeddedWords", "InterpretablePredictor", "texts_of"]
+__all__ = [
+    "EmbeddedWords",
+    "Explanation",
+    "InterpretablePredictor",
+    "WeightedWord",
+    "names_of_texts",
+]
 
 
-class InterpretablePredictor(Task, Predictor):
+class WeightedWord(TypedDict):
+    """A word with its weight for a part of a result."""
+
+    input: NotRequired[str]
+    """The name of its text, if there are several."""
+    text: str
+    start: NotRequired[int]
+    end: NotRequired[int]
+    weight: float
+
+
+class Explanation(TypedDict):
+    """A name, a predicate, a chain, or else a whole result, and the weights of all words for it."""
+
+    found: Any
+    words: list[WeightedWord]
+
+
+class InterpretablePredictor(TaskPredictor, Predictor):
     """
     The methods that AllenNLP's interpreters and attackers call. The model is embedded by words, not
     word pieces.
     """
 
-    def explain(self, *texts: str, interpreter: str) -> Iterator[JsonDict]:
+    def explain(self, *texts: str, interpreter: str) -> Iterator[Explanation]:
         """
-        For `TrainedTask.explain`: what was found in the texts, each with the weights of the words.
+        For `TrainedTask.explain`: each thing that the model finds in the texts, with the weights of
+        the words.
         """
         # A copy that gets labeled instances from its interpreter, not a line.
         explainable: Any = copy.copy(self)
         explainable.json_to_labeled_instances = lambda labeled: labeled
         # Without this predictor's layer, which may have the hooks of a different thread.
         vars(explainable).pop("_embedded_words", None)
-        interpret = SaliencyInterpreter.by_name(interpreter)(
-            explainable
-        ).saliency_interpret_from_json
-        for instance in chain.from_iterable(self.instances_of(self.read(*texts).parts)):
+        saliency: Any = SaliencyInterpreter.by_name(interpreter)(explainable)
+        instances_of_parts = self.instances_of(self.read(*texts).parts)
+        for instance in chain.from_iterable(instances_of_parts):
             output = self.predict_instance(instance)
-            found = self.result_type().parts(self.result([output], *texts))
+            results = self.result_type().parts(self.result([output], *texts))
             # An auxiliary has no roles.
-            labeled = self.labeled_for_each(instance, output)[: len(found)]
-            for each, weights in zip(found, interpret(labeled).values(), strict=True):
-                yield {"found": each, "words": _weighted_words(instance, weights)}
+            labeled = self.labeled_for_each(instance, output)[: len(results)]
+            weights_of_results = saliency.saliency_interpret_from_json(labeled).values()
+            for result, weights in zip(results, weights_of_results, strict=True):
+                yield {"found": result, "words": _weighted_words(instance, weights)}
 
     def labeled_for_each(self, instance: Instance, outputs: JsonDict) -> list[Instance]:
         """
@@ -74,17 +100,17 @@ class InterpretablePredictor(Task, Predictor):
         """
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
-        return self._embedded_words.gradients(instances, texts_of(instances[0]), self.cuda_device)
+        names = names_of_texts(instances[0])
+        return self._embedded_words.gradients(instances, names, self.cuda_device)
 
     def predictions_to_labeled_instances(
-        self, instance: Instance, outputs: dict[str, Any]
+        self, instance: Instance, outputs: JsonDict
     ) -> list[Instance]:
         """The instance with the predicted label or tags."""
         if "label" in outputs:
             return [self.labeled(instance, label=LabelField(outputs["label"]))]
-        return [
-            self.labeled(instance, tags=SequenceLabelField(outputs["tags"], instance["tokens"]))
-        ]
+        tags = SequenceLabelField(outputs["tags"], instance["tokens"])
+        return [self.labeled(instance, tags=tags)]
 
     def labeled(self, instance: Instance, **fields: Field) -> Instance:
         """A copy of an instance with what was predicted, for the loss."""
@@ -94,33 +120,41 @@ class InterpretablePredictor(Task, Predictor):
         return copied
 
 
-def _weighted_words(instance: Instance, weights: dict[str, list[float]]) -> list[JsonDict]:
+def _weighted_words(instance: Instance, weights: dict[str, list[float]]) -> list[WeightedWord]:
     """The words of all texts of an instance. Of several, `grad_input_1` is the last."""
-    names = texts_of(instance)
+    names = names_of_texts(instance)
     words = []
     for number, name in enumerate(names):
         tokens = tokens_of(instance[name])
-        of_text = {"input": name} if len(names) > 1 else {}
         for position, weight in enumerate(weights[f"grad_input_{len(names) - number}"]):
-            place = place_of(tokens, position, position)
-            offsets = {"start": place["start_char"], "end": place["end_char"]} if place else {}
-            words.append({**of_text, "text": tokens[position].text, **offsets, "weight": weight})
+            word: Any = {"input": name} if len(names) > 1 else {}
+            word["text"] = tokens[position].text
+            offsets = offsets_of(tokens, position, position)
+            if offsets:
+                word["start"] = offsets["start_char"]
+                word["end"] = offsets["end_char"]
+            word["weight"] = weight
+            words.append(word)
     return words
 
 
-def texts_of(instance: Instance) -> list[str]:
+def names_of_texts(instance: Instance) -> list[str]:
     """The names of the texts of an instance, in the order in which a model embeds them."""
-    first = {
-        name: field[0] if isinstance(field, ListField) else field
-        for name, field in instance.fields.items()
-    }
-    return [name for name, field in first.items() if isinstance(field, TextField)]
+    names = []
+    for name, field in instance.fields.items():
+        # A document is a list of sentences.
+        text = field[0] if isinstance(field, ListField) else field
+        if isinstance(text, TextField):
+            names.append(name)
+    return names
 
 
 def _embedder_of(model: Model) -> tuple[str, TextFieldEmbedder]:
-    return next(
-        (name, part) for name, part in model.named_children() if isinstance(part, TextFieldEmbedder)
-    )
+    """The embedder of a model, with its name."""
+    for name, module in model.named_children():
+        if isinstance(module, TextFieldEmbedder):
+            return name, module
+    raise ValueError(f"expected a model with a text field embedder, got {type(model).__name__}")
 
 
 class EmbeddedWords(torch.nn.Module):
@@ -138,40 +172,47 @@ class EmbeddedWords(torch.nn.Module):
         return words
 
     def gradients(
-        self, instances: list[Instance], texts: Sequence[str], device: int
-    ) -> tuple[dict[str, Any], Any]:
+        self, instances: list[Instance], names: Sequence[str], device: int
+    ) -> tuple[dict[str, Any], JsonDict]:
         """
         The gradients of the loss of instances with labels, by name, and the model's output. The
-        first is for the last of the `texts`, which are fields in the order in which the model
-        embeds them: AllenNLP has the order of a backward pass. The model is not changed, so other
-        threads may predict.
+        first is for the last of the texts, of which `names` has the fields in the order in which
+        the model embeds them: AllenNLP has the order of a backward pass. The model is not changed,
+        so other threads may predict.
         """
         (original,) = self._model
         batch = Batch(instances)
         batch.index_instances(original.vocab)
         tensors = move_to_device(batch.as_tensor_dict(), device)
-        # A copy that shares parts, weights and vocabulary, so its embedder can be replaced and its
-        # metrics updated.
-        shared = [original.vocab, *original.children(), *original.parameters(), *original.buffers()]
-        model = copy.deepcopy(original, {id(each): each for each in shared})
-        name, embedder = _embedder_of(model)
-        watched = _Watched(
-            embedder, self, [instance[text] for text in texts for instance in instances]
-        )
-        setattr(model, name, watched)
+        model = _shared_copy(original)
+        embedder_name, embedder = _embedder_of(model)
+        texts = []
+        for name in names:
+            for instance in instances:
+                texts.append(instance[name])
+        watched = _Watched(embedder, self, texts)
+        setattr(model, embedder_name, watched)
         # cuDNN has no gradients in evaluation mode.
         with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
             output = model(**tensors)
             gradients = torch.autograd.grad(output["loss"], watched.leaves)
-        named = {
-            f"grad_input_{number}": each.cpu().numpy()
-            for number, each in enumerate(gradients[::-1], start=1)
-        }
-        detached = {
-            key: value.detach() if isinstance(value, torch.Tensor) else value
-            for key, value in output.items()
-        }
-        return named, {**model.make_output_human_readable(detached), "loss": detached["loss"]}
+        arrays = {}
+        for number, gradient in enumerate(reversed(gradients), start=1):
+            arrays[f"grad_input_{number}"] = gradient.cpu().numpy()
+        for key, value in output.items():
+            if isinstance(value, torch.Tensor):
+                output[key] = value.detach()
+        readable = model.make_output_human_readable(output)
+        return arrays, {**readable, "loss": output["loss"]}
+
+
+def _shared_copy(model: Model) -> Model:
+    """
+    A copy that shares modules, weights and vocabulary, so its embedder can be replaced and its
+    metrics updated.
+    """
+    shared = [model.vocab, *model.children(), *model.parameters(), *model.buffers()]
+    return copy.deepcopy(model, {id(value): value for value in shared})
 
 
 class _Watched(torch.nn.Module):
@@ -181,10 +222,15 @@ class _Watched(torch.nn.Module):
     """
 
     def __init__(
-        self, embedder: TextFieldEmbedder, layer: EmbeddedWords, texts: Sequence[Any]
+        self,
+        embedder: TextFieldEmbedder,
+        layer: EmbeddedWords,
+        texts: Sequence[TextField | ListField],
     ) -> None:
         super().__init__()
-        self._embedder, self._layer, self._texts = embedder, layer, texts
+        self._embedder = embedder
+        self._layer = layer
+        self._texts = texts
         self.leaves: list[torch.Tensor] = []
 
     def forward(self, *inputs: Any, **options: Any) -> torch.Tensor:
@@ -192,18 +238,23 @@ class _Watched(torch.nn.Module):
             output = self._embedder(*inputs, **options)
         # Shape: (n_rows * timesteps, dim)
         words = output.flatten(0, -2)
-        # Shape: (n_rows, timesteps)
-        rows = iter(torch.arange(len(words), device=words.device).view(-1, output.size(-2)))
+        # The positions in `words` of each row. Shape: (n_rows, timesteps)
+        positions = torch.arange(len(words), device=words.device).view(-1, output.size(-2))
+        rows = iter(positions)
         for text in self._texts:
             # Shape: (n_words,)
-            numbers = torch.cat(list(_numbers(text, rows)))
+            numbers = torch.cat(list(_positions_of(text, rows)))
+            # Shape: (1, n_words, dim)
             leaf = self._layer(words[numbers][None]).detach().requires_grad_()
             self.leaves.append(leaf)
             words = words.index_copy(0, numbers, leaf[0])
         return words.view_as(output)
 
 
-def _numbers(text: Any, rows: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+def _positions_of(
+    text: TextField | ListField, rows: Iterator[torch.Tensor]
+) -> Iterator[torch.Tensor]:
     """The positions of the words of a text, or of each sentence of a document."""
-    for sentence in text if isinstance(text, ListField) else [text]:
+    sentences = text if isinstance(text, ListField) else [text]
+    for sentence in sentences:
         yield next(rows)[: len(sentence)]

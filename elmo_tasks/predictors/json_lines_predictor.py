@@ -15,10 +15,11 @@ from allennlp.nn.util import move_to_device
 
 from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.data import SpacyBlankTokenizer
-from elmo_tasks.models.elmo_model import labels_of
+from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
-from elmo_tasks.predictors.interpretation import InterpretablePredictor, texts_of
-from elmo_tasks.predictors.task import Input, tokens_of
+from elmo_tasks.predictors.interpretation import InterpretablePredictor, names_of_texts
+from elmo_tasks.predictors.task_predictor import TaskInput, TextPart
+from elmo_tasks.predictors.tokens import tokens_of
 from elmo_tasks.vectors.batching import compute_by_length
 from elmo_tasks.vectors.elmo import Precision
 
@@ -34,15 +35,15 @@ Words per batch, including padding. A batch of 32 with a line of 3,000 words wou
 _PARTS_AT_ONCE = 128
 _CHARACTERS_AT_ONCE = 40_000
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 Stop = Callable[[], object] | None
 """Returns whether to stop."""
 
 
 class JsonLinesPredictor(InterpretablePredictor):
     """
-    Predicts texts and JSON lines, as a `Task` describes them; a subclass overrides only methods of
-    `Task`.
+    Predicts texts and JSON lines, as a `TaskPredictor` describes them; a subclass overrides only
+    methods of `TaskPredictor`.
 
     With `--use-dataset-reader`, `allennlp predict` reads the task's files instead of JSON lines,
     but not their gold labels: a copy of the reader has `reads_gold = False`.
@@ -81,14 +82,7 @@ class JsonLinesPredictor(InterpretablePredictor):
         if language is not None and hasattr(reader, "_tokenizer"):
             reader._tokenizer = SpacyBlankTokenizer(language)
         if precision is not None:
-            bilms = [
-                module.bilm for module in model.modules() if isinstance(module, ContextualBilm)
-            ]
-            if not bilms:
-                raise ValueError(
-                    f"expected a model with a biLM for {precision}, got {type(model).__name__}"
-                )
-            bilms[0].precision = precision
+            _set_precision(model, precision)
         # Of the biLM, if the task runs it elsewhere, too.
         self._precision = precision
         self._language = language or "en"
@@ -99,45 +93,57 @@ class JsonLinesPredictor(InterpretablePredictor):
     @property
     def labels(self) -> list[str]:
         """The labels that a result may have."""
-        return sorted({*map(self.label_of, labels_of(self._model.vocab))} - {""})
+        labels = {self.label_of(label) for label in labels_of(self._model.vocab)}
+        return sorted(labels - {""})
 
     def results(
-        self, inputs: Iterable[Input], stop: Stop = None, batch_size: int | None = None
+        self, inputs: Iterable[TaskInput], stop: Stop = None, batch_size: int | None = None
     ) -> Iterator[Any]:
         """
         The plain results of texts, which `read` has read. No more than `batch_size` texts are read
         before the result of the first one.
         """
-        for some in at_once(inputs, lambda each: each, batch_size):
-            outputs = iter(
-                self._outputs(list(chain.from_iterable(each.parts for each in some)), stop)
-            )
-            for texts, parts in some:
-                of_texts = list(chain.from_iterable(islice(outputs, len(parts))))
-                yield self.result(of_texts or [copy.deepcopy(self.without_words)], *texts)
+        for batch in at_once(inputs, lambda task_input: task_input, batch_size):
+            parts = []
+            for task_input in batch:
+                parts += task_input.parts
+            outputs_of_parts = iter(self._outputs(parts, stop))
+            for task_input in batch:
+                outputs_of_text = islice(outputs_of_parts, len(task_input.parts))
+                outputs = list(chain.from_iterable(outputs_of_text))
+                if not outputs:
+                    outputs = [copy.deepcopy(self.without_words)]
+                yield self.result(outputs, *task_input.texts)
 
     def predict(self, *texts: str, **named: str) -> JsonDict:
         """The prediction for values of `inputs`."""
-        return self.predict_json({**dict(zip(self.inputs, texts, strict=False)), **named})
+        by_name: JsonDict = dict(zip(self.inputs, texts, strict=False))
+        return self.predict_json(by_name | named)
 
     def predict_json(self, inputs: JsonDict) -> JsonDict:
-        return self.predict_batch_json([inputs])[0]
+        (prediction,) = self.predict_batch_json([inputs])
+        return prediction
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """The prediction of each line. With `keep_going`, a bad line has its error instead."""
-        lines = list(map(_as_line, [inputs] if isinstance(inputs, str) else inputs))
+        if isinstance(inputs, str):
+            inputs = [inputs]
+        lines = [_as_line(content) for content in inputs]
         predictions: list[JsonDict] = [{} for _ in lines]
-        parts = {}
+        numbers = []
+        parts = []
         for number, line in enumerate(lines):
             try:
-                (parts[number],) = self._read_line(line).parts
+                (part,) = self._read_line(line).parts
             except ValueError as error:
                 if not self._keep_going:
                     raise
                 predictions[number] = {"error": str(error), "line": line.get("line")}
-        for (number, part), outputs in zip(
-            parts.items(), self._outputs(list(parts.values())), strict=True
-        ):
+            else:
+                numbers.append(number)
+                parts.append(part)
+        outputs_of_parts = self._outputs(parts)
+        for number, part, outputs in zip(numbers, parts, outputs_of_parts, strict=True):
             predictions[number] = self.prediction(part, outputs) | _ids_in(lines[number])
         return predictions
 
@@ -152,28 +158,35 @@ class JsonLinesPredictor(InterpretablePredictor):
             content = line.strip()
         return {**_as_line(content), "line": self._n_lines}
 
-    def _read_line(self, line: JsonDict) -> Input:
+    def _read_line(self, line: JsonDict) -> TaskInput:
         """An error has an example of a line, and the line's number if it is known."""
         try:
             return self.read_line(line)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            texts = next(iter(self.examples), ["..."] * len(self.inputs))
-            example = json.dumps(dict(zip(self.inputs, texts, strict=True)), ensure_ascii=False)
-            found = json.dumps(line.get("", line), default=repr)[:200]
-            expected = f"expected a line like {example} (or --use-dataset-reader), got {found}"
-            message = str(error) if isinstance(error, ValueError) else expected
-            raise ValueError(
-                f"{message}: line {line['line']}" if "line" in line else message
-            ) from error
+            if isinstance(error, ValueError):
+                message = str(error)
+            else:
+                content = json.dumps(line.get("", line), default=repr)[:200]
+                example = self._example_line()
+                message = f"expected a line like {example} (or --use-dataset-reader), got {content}"
+            if "line" in line:
+                message = f"{message}: line {line['line']}"
+            raise ValueError(message) from error
 
-    def _outputs(self, parts: list[Any], stop: Stop = None) -> list[list[JsonDict]]:
+    def _example_line(self) -> str:
+        texts = next(iter(self.examples), ["..."] * len(self.inputs))
+        line = dict(zip(self.inputs, texts, strict=True))
+        return json.dumps(line, ensure_ascii=False)
+
+    def _outputs(self, parts: list[TextPart], stop: Stop = None) -> list[list[JsonDict]]:
         """The finished outputs of the instances of each part."""
         instances = self.instances_of(parts)
         outputs = iter(self.predict_batch_instance(list(chain.from_iterable(instances)), stop))
-        return [list(islice(outputs, len(of_part))) for of_part in instances]
+        return [list(islice(outputs, len(part_instances))) for part_instances in instances]
 
     def predict_instance(self, instance: Instance) -> JsonDict:
-        return self.predict_batch_instance([instance])[0]
+        (prediction,) = self.predict_batch_instance([instance])
+        return prediction
 
     def predict_batch_instance(
         self, instances: list[Instance], stop: Stop = None
@@ -185,23 +198,29 @@ class JsonLinesPredictor(InterpretablePredictor):
         """
         # Not only in the biLM: other parts of the model may compute before it.
         use_one_thread_after_fork()
+        predictions = [copy.deepcopy(self.without_words) for _ in instances]
+        numbers = []
+        longest_texts = []
+        for number, instance in enumerate(instances):
+            longest_text = _longest_text(instance)
+            if longest_text is not None:
+                numbers.append(number)
+                longest_texts.append(longest_text)
 
         def outputs_of(rows: list[int]) -> list[JsonDict]:
             if stop is not None and stop():
                 raise CancelledError("stopped before the last result")
-            return self._forward([with_words[row] for row in rows])
+            return self._forward([instances[numbers[row]] for row in rows])
 
-        longest = [_longest_text(instance) for instance in instances]
-        finished = [copy.deepcopy(self.without_words) for _ in instances]
-        numbers = [number for number, words in enumerate(longest) if words is not None]
-        with_words = [instances[number] for number in numbers]
-        words = [words for words in longest if words is not None]
-        for rows, outputs in compute_by_length(outputs_of, words, self._batch_words, "batch_words"):
+        for rows, outputs in compute_by_length(
+            outputs_of, longest_texts, self._batch_words, "batch_words"
+        ):
             for row, output in zip(rows, outputs, strict=True):
-                finished[numbers[row]] = self.finish(with_words[row], output)
-        for instance, prediction in zip(instances, finished, strict=True):
+                number = numbers[row]
+                predictions[number] = self.finish(instances[number], output)
+        for instance, prediction in zip(instances, predictions, strict=True):
             prediction |= _ids_in(instance["metadata"].metadata)
-        return finished
+        return predictions
 
     @torch.no_grad()
     def _forward(self, instances: list[Instance]) -> list[JsonDict]:
@@ -217,12 +236,13 @@ class JsonLinesPredictor(InterpretablePredictor):
         tensors: Any = batch.as_tensor_dict()
         if self.cuda_device >= 0:
             tensors = move_to_device(tensors, self.cuda_device)
+        readable = self._model.make_output_human_readable(self._model(**tensors))
         outputs: list[JsonDict] = [{} for _ in instances]
-        for name, values in self._model.make_output_human_readable(self._model(**tensors)).items():
-            rows = _json_of(
-                values[None] if isinstance(values, torch.Tensor) and values.dim() == 0 else values
-            )
-            # Not a loss, or another value of the whole batch.
+        for name, values in readable.items():
+            if isinstance(values, torch.Tensor) and values.dim() == 0:
+                values = values[None]
+            rows = _json_of(values)
+            # Not a loss, or a different value of the whole batch.
             if len(rows) == len(instances):
                 for output, row in zip(outputs, rows, strict=True):
                     output[name] = row
@@ -233,30 +253,43 @@ class JsonLinesPredictor(InterpretablePredictor):
         For interpreters, which explain one instance: a sentence's first predicate, a long
         sentence's first piece.
         """
-        return self.instances_of(self._read_line(json_dict).parts)[0][0]
+        instances = self.instances_of(self._read_line(json_dict).parts)
+        return instances[0][0]
+
+
+def _set_precision(model: Model, precision: Precision) -> None:
+    """Sets the precision of the biLM of a model."""
+    for module in model.modules():
+        if isinstance(module, ContextualBilm):
+            module.bilm.precision = precision
+            return
+    raise ValueError(f"expected a model with a biLM for {precision}, got {type(model).__name__}")
 
 
 def at_once(
-    items: Iterable[Item], read_of: Callable[[Item], Input], batch_size: int | None = None
-) -> Iterator[list[Item]]:
+    items: Iterable[_Item], read_of: Callable[[_Item], TaskInput], batch_size: int | None = None
+) -> Iterator[list[_Item]]:
     """
     The items that are predicted together, at most `batch_size`; `read_of` gives what a task has
     read of one. A full batch is yielded before the next item is read, which may come much later.
     """
-    batch: list[Item] = []
+    batch: list[_Item] = []
     filled = 0.0
     for item in items:
         texts, parts = read_of(item)
-        n_characters = sum(map(len, texts))
-        share = max((len(parts) or 1) / _PARTS_AT_ONCE, n_characters / _CHARACTERS_AT_ONCE)
+        n_parts = len(parts) or 1
+        n_characters = sum(len(text) for text in texts)
+        share = max(n_parts / _PARTS_AT_ONCE, n_characters / _CHARACTERS_AT_ONCE)
         if batch and filled + share > 1.0:
             yield batch
-            batch, filled = [], 0.0
+            batch = []
+            filled = 0.0
         batch.append(item)
         filled += share
         if filled >= 1.0 or len(batch) == batch_size:
             yield batch
-            batch, filled = [], 0.0
+            batch = []
+            filled = 0.0
     if batch:
         yield batch
 
@@ -266,7 +299,9 @@ def _as_line(content: Any) -> JsonDict:
     A line, also from JSON that is not an object: then under an empty key, which is an error for
     `read_line`.
     """
-    return content if isinstance(content, dict) else {"": content}
+    if isinstance(content, dict):
+        return content
+    return {"": content}
 
 
 _JSON_TYPES = frozenset({str, float, int, bool})
@@ -277,10 +312,14 @@ def _json_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.tolist()
     if type(value) is list:
-        return value if _JSON_TYPES.issuperset(map(type, value)) else list(map(_json_of, value))
+        if _JSON_TYPES.issuperset(map(type, value)):
+            return value
+        return [_json_of(element) for element in value]
     if type(value) is dict:
-        return {key: _json_of(each) for key, each in value.items()}
-    return value if type(value) in _JSON_TYPES else sanitize(value)
+        return {key: _json_of(element) for key, element in value.items()}
+    if type(value) in _JSON_TYPES:
+        return value
+    return sanitize(value)
 
 
 def _longest_text(instance: Instance) -> list[Token] | None:
@@ -288,8 +327,14 @@ def _longest_text(instance: Instance) -> list[Token] | None:
     The words of the longest text of an instance. `None`: a text has no words (a document has a
     sentence).
     """
-    texts = [instance[name] for name in texts_of(instance)]
-    return max(map(tokens_of, texts), key=len) if all(map(len, texts)) else None
+    longest_text: list[Token] = []
+    for name in names_of_texts(instance):
+        if not len(instance[name]):
+            return None
+        tokens = tokens_of(instance[name])
+        if len(tokens) > len(longest_text):
+            longest_text = tokens
+    return longest_text
 
 
 def _ids_in(values: JsonDict) -> JsonDict:

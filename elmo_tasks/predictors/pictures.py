@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import chain
 from typing import Any
 
 from elmo_tasks.predictors.results import Chains, Label, ResultType, words_at
@@ -30,11 +31,11 @@ def picture(result_type: ResultType, text: str, result: Any, language: str) -> s
     if not result_type.has_spans:
         return f"<pre>{escape(json.dumps(result, ensure_ascii=False, indent=2))}</pre>"
     groups = result_type.groups(result)
+    all_spans = list(chain.from_iterable(group.spans for group in groups))
     if any(group.head is None for group in groups):
-        return _marked(text, [span for group in groups for span in group.spans])
+        return _marked(text, all_spans)
     if isinstance(result_type, Chains):
-        # One line for all.
-        return _lines(text, [[span for group in groups for span in group.spans]], language)
+        return _lines(text, [all_spans], language)
     lines = []
     for head, spans in groups:
         lines.append([head, *spans] if "label" in head else spans)

@@ -27,22 +27,26 @@ def trained_model(model: str | PathLike[str]) -> Path:
     the Hugging Face hub.
     """
     name = os.fspath(model)
-    if (path := local_model(name)) is not None:
+    path = local_model(name)
+    if path is not None:
         return path
     if "://" in name:
         return local_file(name)
     if is_hub_name(name) and not name.startswith("models/"):
         folder = hub_folder(name, _HUB_FILES)
-        return folder if (folder / "config.json").exists() else folder / "model.tar.gz"
+        if (folder / "config.json").exists():
+            return folder
+        return folder / "model.tar.gz"
     raise ValueError(_not_found(name))
 
 
 def local_model(model: str | PathLike[str]) -> Path | None:
     """The folder or the archive of a model on this machine: in the checkout, or a path."""
     name = os.fspath(model)
-    path, short = Path(name).expanduser(), name.removeprefix("models/")
-    if (MODELS / short).is_dir():
-        return MODELS / short
+    folder_in_checkout = MODELS / name.removeprefix("models/")
+    if folder_in_checkout.is_dir():
+        return folder_in_checkout
+    path = Path(name).expanduser()
     # Neither a pipe nor a device.
     return path if path.is_dir() or path.is_file() else None
 
@@ -58,24 +62,26 @@ def copy_model(model: Path, target: Path) -> None:
             unpack(model, Path(temporary))
             copy_model(Path(temporary), target)
         return
-    copied = {name: model / name for name in ("config.json", "meta.json", "README.md")}
+    sources = {name: model / name for name in ("config.json", "meta.json", "README.md")}
     weights = model / "weights.th"
-    copied["weights.th"] = weights if weights.exists() else model / "best.th"
+    sources["weights.th"] = weights if weights.exists() else model / "best.th"
     for file in (model / "vocabulary").glob("*.txt"):
-        copied[f"vocabulary/{file.name}"] = file
+        sources[f"vocabulary/{file.name}"] = file
     (target / "vocabulary").mkdir()
-    for name, file in copied.items():
+    for name, file in sources.items():
         if file.exists():
             shutil.copyfile(_resolved_inside(model, file), target / name)
 
 
 def _resolved_inside(folder: Path, file: Path) -> Path:
     """The target of a link, which must be in the folder, or in a cache of the hub next to it."""
-    path, folder = file.resolve(), folder.resolve()
+    path = file.resolve()
+    folder = folder.resolve()
     allowed = [folder]
     if folder.parent.name == "snapshots":
         allowed.append(folder.parent.with_name("blobs"))
-    if not any(path.is_relative_to(parent) for parent in allowed) or not path.is_file():
+    is_inside = any(path.is_relative_to(parent) for parent in allowed)
+    if not is_inside or not path.is_file():
         raise ValueError(f"expected a file of the model, got a link to {path}: {file}")
     return path
 
@@ -93,17 +99,19 @@ def licence_of(folder: Path) -> str:
 def name_of(path: Path) -> str:
     """The name of a model: that of its folder or archive."""
     path = path.resolve()
-    return path.parent.name if path.name == "model.tar.gz" else path.name.removesuffix(".tar.gz")
+    if path.name == "model.tar.gz":
+        return path.parent.name
+    return path.name.removesuffix(".tar.gz")
 
 
 def _not_found(name: str) -> str:
     short = name.removeprefix("models/")
-    names = sorted({*_NAMES, *(folder.name for folder in MODELS.glob("*/"))})
     if short in _NAMES:
         hint = f"a checkout has it in models/{short}: copy this folder, and give its path"
         if RELEASE:
             hint = f"download {RELEASE}/{short}.tar.gz, and give the path of this file"
         return f"the trained model '{short}' is not part of the installed package: {hint}"
+    names = sorted({folder.name for folder in MODELS.glob("*/")}.union(_NAMES))
     near = get_close_matches(short, names, n=1)
     hint = f"the names are {', '.join(names)}"
     if near:

@@ -3,36 +3,37 @@
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from itertools import groupby
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import import_module_and_submodules
-from allennlp.models import Model
+from allennlp.models import Archive, Model
 from allennlp.predictors import Predictor
 from tqdm import tqdm
 
 from allennlp_today import load_archive
 from allennlp_today.trust import read_config
 from elmo_tasks.files.atomic_files import atomic_folder
-from elmo_tasks.models.elmo_model import labels_of
+from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules import ContextualModel
 from elmo_tasks.modules.contextual.contextual_bilm import ContextualBilm
-from elmo_tasks.predictors import coref, pairs, sentence, srl  # noqa: F401
+from elmo_tasks.predictors import coref, ner, pos, snli, squad, srl, sst  # noqa: F401
+from elmo_tasks.predictors.interpretation import Explanation
 from elmo_tasks.predictors.json_lines_predictor import BATCH_WORDS, JsonLinesPredictor, Stop
 from elmo_tasks.predictors.pictures import picture, table
 from elmo_tasks.predictors.results import check_labels
-from elmo_tasks.predictors.task import Input
+from elmo_tasks.predictors.sentence_predictor import SentencePredictor
+from elmo_tasks.predictors.task_predictor import TaskInput
+from elmo_tasks.predictors.texts import as_columns, is_single, rows_of, texts_by_name
 from elmo_tasks.predictors.trained_models import copy_model, local_model, name_of, trained_model
 from elmo_tasks.text import Word, readable
 from elmo_tasks.vectors.devices import Device, device_of
-from elmo_tasks.vectors.docs import is_doc
 from elmo_tasks.vectors.elmo import CARD_FIELDS, Precision
 
 if TYPE_CHECKING:
@@ -122,45 +123,51 @@ class TrainedTask:
             "progress": progress,
             "trusted": trusted,
         }
-        place = device_of(device)
-        if place.type not in ("cpu", "cuda"):
+        archive = self._load()
+        self._check_weights(archive.model)
+        # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.
+        archive.model.float()
+        name = archive.model.default_predictor
+        if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
+            model_class = type(archive.model).__name__
             raise ValueError(
-                f"expected cpu or cuda for a trained task, got '{place}', which AllenNLP cannot use"
+                f"expected a model with a predictor of elmo_tasks, got {model_class}: {self.path}"
             )
+        check_labels(labels_of(archive.model.vocab), self.path)
+        predictor = Predictor.from_archive(archive, name, extra_args=self._options)
+        self.predictor = cast(JsonLinesPredictor, predictor)
+        self.task = name.removeprefix("elmo_")
+        """Names the task: `ner` and so on, or what a predictor is registered as."""
+        self.result_type = self.predictor.result_type(self.predictor.labels)
+        """What the results are: see `elmo_tasks.predictors.results`."""
+        self._set_threshold(threshold)
+        for module in list(archive.model.modules()):
+            if isinstance(module, ContextualBilm):
+                module.share()
+
+    def _load(self) -> Archive:
+        device = device_of(self._settings["device"])
+        if device.type not in ("cpu", "cuda"):
+            raise ValueError(
+                f"expected cpu or cuda for a trained task, got '{device}', which AllenNLP cannot "
+                "use"
+            )
+        device_number = device.index if device.type == "cuda" else -1
+        trusted = self._settings["trusted"]
         try:
-            device_number = place.index if place.type == "cuda" else -1
-            archive = load_archive(str(self.path), cuda_device=device_number, trusted=trusted)
+            return load_archive(str(self.path), cuda_device=device_number, trusted=trusted)
         except ConfigurationError as error:
             if "registered" in str(error):
                 error.message += (
                     f" For your own classes, set {PACKAGES} (--include-package) to their package."
                 )
             raise
-        for parameter_name, parameter in archive.model.named_parameters():
-            # Of a training that went wrong: a label would be the first one, or any.
+
+    def _check_weights(self, model: Model) -> None:
+        """Of a training that went wrong, the predicted label would be the first one, or any."""
+        for name, parameter in model.named_parameters():
             if parameter.isnan().any():
-                raise ValueError(
-                    f"expected numbers as weights, got NaN in {parameter_name}: {self.path}"
-                )
-        # With `torch.set_default_dtype(torch.float64)`, only the biLM would have this type.
-        archive.model.float()
-        name = archive.model.default_predictor
-        if name is None or not issubclass(Predictor.by_name(name), JsonLinesPredictor):
-            found = type(archive.model).__name__
-            raise ValueError(
-                f"expected a model with a predictor of elmo_tasks, got {found}: {self.path}"
-            )
-        check_labels(labels_of(archive.model.vocab), self.path)
-        predictor: Any = Predictor.from_archive(archive, name, extra_args=self._options)
-        self.predictor: JsonLinesPredictor = predictor
-        self.task = name.removeprefix("elmo_")
-        """Names the task: `ner` and so on, or what a predictor is registered as."""
-        self.result_type = predictor.result_type(predictor.labels)
-        """What the results are: see `elmo_tasks.predictors.results`."""
-        self._set_threshold(threshold)
-        for module in list(archive.model.modules()):
-            if isinstance(module, ContextualBilm):
-                module.share()
+                raise ValueError(f"expected numbers as weights, got NaN in {name}: {self.path}")
 
     def _set_threshold(self, threshold: float) -> None:
         try:
@@ -185,11 +192,30 @@ class TrainedTask:
         `threading.Event`, is asked before each batch: if it returns true, this call raises
         `concurrent.futures.CancelledError`.
         """
-        inputs, is_one = self._inputs(texts, named)
+        columns = self._columns(texts, named)
+        inputs = rows_of(columns)
+        is_hidden = self._hides_progress(len(inputs))
+        results = list(tqdm(self.stream(inputs, stop), total=len(inputs), disable=is_hidden))
+        if is_single(columns):
+            return results[0]
+        return results
+
+    def _hides_progress(self, n_inputs: int) -> bool | None:
+        """Whether to hide the progress bar. `None`: except in a terminal."""
         progress = self._settings["progress"]
-        hidden = (None if len(inputs) > _MANY else True) if progress is None else not progress
-        results = tqdm(self.stream(inputs, stop), total=len(inputs), disable=hidden)
-        return next(iter(results)) if is_one else list(results)
+        if progress is not None:
+            return not progress
+        if n_inputs <= _MANY:
+            return True
+        return None
+
+    def _columns(self, texts: tuple[Any, ...], named: dict[str, Any]) -> dict[str, str | list[str]]:
+        """The texts of a call by the names of the task's inputs."""
+        return as_columns(texts_by_name(self.predictor.inputs, texts, named))
+
+    def _rows(self, texts: tuple[Any, ...], named: dict[str, Any]) -> list[tuple[str, ...]]:
+        """The texts of each input of a call."""
+        return rows_of(self._columns(texts, named))
 
     def stream(
         self, inputs: Iterable[tuple[str, ...]], stop: Stop = None, batch_size: int | None = None
@@ -199,22 +225,27 @@ class TrainedTask:
         call. By default, up to 128 sentences are read before the first result; with
         `batch_size=1`, each input has its result before the next one is read.
         """
-        read = (self.predictor.read(*map(readable, texts)) for texts in inputs)
-        return self.results(read, stop, batch_size)
+        return self.results(self._read(inputs), stop, batch_size)
 
-    def read_words(self, text: str, sentences: list[list[Word]]) -> Input:
+    def _read(self, inputs: Iterable[tuple[str, ...]]) -> Iterator[TaskInput]:
+        for texts in inputs:
+            readable_texts = [readable(text) for text in texts]
+            yield self.predictor.read(*readable_texts)
+
+    def read_words(self, text: str, sentences: list[list[Word]]) -> TaskInput:
         """A text with known words and sentences, for `results` of a task of single texts."""
-        predictor: Any = self.predictor
-        read: Input = predictor.read_words(readable(text), sentences)
-        return read
+        predictor = cast(SentencePredictor, self.predictor)
+        return predictor.read_words(readable(text), sentences)
 
     def results(
-        self, inputs: Iterable[Input], stop: Stop = None, batch_size: int | None = None
+        self, inputs: Iterable[TaskInput], stop: Stop = None, batch_size: int | None = None
     ) -> Iterator[Any]:
         """The results for what `read_words` or the predictor has read; see `stream`."""
         threshold = self._settings["threshold"]
         for result in self.predictor.results(inputs, stop, batch_size):
-            yield self.result_type.above(result, threshold) if threshold else result
+            if threshold:
+                result = self.result_type.above(result, threshold)
+            yield result
 
     def frame(
         self, *texts: str | Iterable[str], **named: str | Iterable[str]
@@ -227,53 +258,55 @@ class TrainedTask:
         """
         import pandas
 
-        inputs, _ = self._inputs(texts, named)
         rows = []
-        for number, result in enumerate(self.stream(inputs)):
-            rows += [{"document": number, **row} for row in self.result_type.rows(result)]
+        results = self.stream(self._rows(texts, named))
+        for number, result in enumerate(results):
+            for row in self.result_type.rows(result):
+                rows.append({"document": number, **row})
         if not self.result_type.columns:
             return pandas.json_normalize(rows)
         text: Any = pandas.Series([""]).dtype
         # A whole number may be missing.
-        types: dict[Any, Any] = {int: "int64", int | None: "Int64", str: text}
-        columns = {
-            name: pandas.Series([row.get(name) for row in rows], dtype=types.get(kind, "float64"))
-            for name, kind in {"document": int, **self.result_type.columns}.items()
-        }
+        dtypes: dict[Any, Any] = {int: "int64", int | None: "Int64", str: text}
+        columns = {}
+        for name, column_type in {"document": int, **self.result_type.columns}.items():
+            values = [row.get(name) for row in rows]
+            columns[name] = pandas.Series(values, dtype=dtypes.get(column_type, "float64"))
         return pandas.DataFrame(columns)
 
     def render(self, *texts: str, **named: str) -> str:
         """A picture of the result for a text, as HTML: places in the text, or labels as bars."""
-        inputs, _ = self._inputs(texts, named)
-        ((*_, text),) = inputs
+        (texts_of_input,) = self._rows(texts, named)
+        (result,) = self.stream([texts_of_input])
         language = str(self._options["language"])
-        return picture(self.result_type, text, next(self.stream(inputs)), language)
+        return picture(self.result_type, texts_of_input[-1], result, language)
 
     def explain(
         self, *texts: str, interpreter: str = "simple-gradient", **named: str
-    ) -> list[dict[str, Any]]:
+    ) -> list[Explanation]:
         """
-        How much each word of a text (or a pair) matters for what is found: a list of `found`, which
-        is a name, a predicate, a chain, or else the result, and `words` with `text`, `start`, `end`
-        and `weight`. The weights of a text sum to 1. `interpreter` is AllenNLP's: also
-        `"integrated-gradient"` or `"smooth-gradient"`.
+        How much each word of a text (or a pair) matters for what the model finds: a list of
+        `found`, which is a name, a predicate, a chain, or else the result, and `words` with `text`,
+        `start`, `end` and `weight`. The weights of a text sum to 1. `interpreter` is AllenNLP's:
+        also `"integrated-gradient"` or `"smooth-gradient"`.
         """
-        ((*read,), *_), _ = self._inputs(texts, named)
-        return list(self.predictor.explain(*read, interpreter=interpreter))
+        texts_of_input = self._rows(texts, named)[0]
+        return list(self.predictor.explain(*texts_of_input, interpreter=interpreter))
 
     def render_explanation(self, *texts: str, **options: str) -> str:
         """
         The weights of `explain` as an HTML table of each sentence, with a row for each thing that
-        is found.
+        the model finds.
         """
         tables = []
-        for places, group in groupby(
-            self.explain(*texts, **options), lambda each: list(map(_place, each["words"]))
-        ):
-            explained = list(group)
-            rows = [_title(each["found"]) for each in explained]
-            weights = [[word["weight"] for word in each["words"]] for each in explained]
-            tables.append(table(rows, [text for text, _ in places], weights))
+        for offsets, explanations in groupby(self.explain(*texts, **options), _offsets_of_words):
+            rows = []
+            weights = []
+            for explanation in explanations:
+                rows.append(_title(explanation["found"]))
+                weights.append([word["weight"] for word in explanation["words"]])
+            words = [text for text, _ in offsets]
+            tables.append(table(rows, words, weights))
         return "".join(tables)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> None:
@@ -283,44 +316,20 @@ class TrainedTask:
         `force` replaces an existing folder. Of the model's folder or archive, nothing is copied but
         the config, the weights, the vocabulary and the card.
         """
-        with atomic_folder(folder, ["*"] if force else ()) as made:
-            copy_model(self.path, made)
-            name, predictor = Path(folder).absolute().name, self.predictor
-            texts = ", ".join(
-                json.dumps(text, ensure_ascii=False) for text in [*predictor.examples, ()][0]
-            )
-            title = predictor.title or self.task
-            card = _CARD.format(name=name, title=title, about=predictor.about, texts=texts or "...")
-            if not (made / "README.md").exists():
-                (made / "README.md").write_text(CARD_FIELDS + card, "utf-8")
+        with atomic_folder(folder, ["*"] if force else ()) as temporary:
+            copy_model(self.path, temporary)
+            card = temporary / "README.md"
+            if not card.exists():
+                name = Path(folder).absolute().name
+                card.write_text(self._card(name), "utf-8")
 
-    def _inputs(
-        self, texts: tuple[Any, ...], named: dict[str, Any]
-    ) -> tuple[list[tuple[str, ...]], bool]:
-        """The texts of each input, and whether only one was given, not a list."""
-        names = self.predictor.inputs
-        if len(texts) == 1 < len(names) and not named and _is_list(texts[0]):
-            # A list of pairs.
-            pairs = list(texts[0])
-            if all(isinstance(pair, tuple | list) and len(pair) == len(names) for pair in pairs):
-                texts = tuple(zip(*pairs, strict=True)) or ((),) * len(names)
-        given = dict(zip(names, texts, strict=False)) | named
-        if len(texts) + len(named) != len(names) or given.keys() != set(names):
-            found = ", ".join(
-                [*(f"{text!r:.40}" for text in texts), *(f"{name}=..." for name in named)]
-            )
-            raise TypeError(f"expected {' and '.join(names)}, got {found or 'nothing'}")
-        columns = {name: _column(name, given[name]) for name in names}
-        lists = {name: column for name, column in columns.items() if not isinstance(column, str)}
-        if not lists:
-            return [tuple(columns.values())], True
-        if len({*map(len, lists.values())}) > 1:
-            counts = ", ".join(f"{len(column)} as {name}" for name, column in lists.items())
-            raise ValueError(f"expected as many texts for each input, got {counts}")
-        n_inputs = len(next(iter(lists.values())))
-        return list(
-            zip(*(lists.get(name, [columns[name]] * n_inputs) for name in names), strict=True)
-        ), False
+    def _card(self, name: str) -> str:
+        """The card of a model that has none."""
+        example = next(iter(self.predictor.examples), ())
+        texts = ", ".join(json.dumps(text, ensure_ascii=False) for text in example)
+        title = self.predictor.title or self.task
+        about = self.predictor.about
+        return CARD_FIELDS + _CARD.format(name=name, title=title, about=about, texts=texts or "...")
 
     @property
     def name(self) -> str:
@@ -336,17 +345,18 @@ class TrainedTask:
         models of names.
         """
         tasks: dict[str, TrainedTask] = {}
-        for task in (cls(model, **options) for model in models):
+        for model in models:
+            task = cls(model, **options)
             if task.name in tasks:
-                found = f"{tasks[task.name].path} and {task.path}"
+                paths = f"{tasks[task.name].path} and {task.path}"
                 raise ValueError(
-                    f"expected models with different names, got two named {task.name}: {found}"
+                    f"expected models with different names, got two named {task.name}: {paths}"
                 )
             tasks[task.name] = task
         if threshold:
-            for task in [task for task in tasks.values() if task.result_type.has_threshold] or list(
-                tasks.values()
-            ):
+            with_threshold = [task for task in tasks.values() if task.result_type.has_threshold]
+            # Without any, setting it is an error.
+            for task in with_threshold or tasks.values():
                 task._set_threshold(threshold)
         return tasks
 
@@ -358,10 +368,11 @@ class TrainedTask:
         """
         model = self.predictor._model
         n_bytes = sum(tensor.nbytes for tensor in model.state_dict().values())
-        contextual = next(
-            (module for module in model.modules() if isinstance(module, ContextualModel)), None
-        )
-        bilm = contextual.summary if contextual else "no biLM"
+        bilm = "no biLM"
+        for module in model.modules():
+            if isinstance(module, ContextualModel):
+                bilm = module.summary
+                break
         return {
             "task": self.task,
             "model": type(model).__name__,
@@ -370,8 +381,9 @@ class TrainedTask:
         }
 
     def __repr__(self) -> str:
-        _, *parts = self.summary.values()
-        return f"TrainedTask({fspath(self.path)!r}: {', '.join(parts)})"
+        summary = self.summary
+        described = ", ".join([summary["model"], summary["bilm"], summary["size"]])
+        return f"TrainedTask({fspath(self.path)!r}: {described})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = tuple((self._options | self._settings).items())
@@ -388,9 +400,19 @@ def predictor_of(
     # Registers the models.
     import_module("elmo_tasks.models")
     _import_packages(packages)
-    if (path := local_model(model)) is None:
+    path = local_model(model)
+    if path is None:
         return None
-    with suppress(
+    try:
+        model_type = read_config(path)["model"]["type"]
+        # `by_name` would import the module of any other name.
+        if model_type not in Model.list_available():
+            return None
+        predictor = Model.by_name(model_type).default_predictor
+        if predictor is None:
+            return None
+        return Predictor.by_name(predictor)
+    except (
         AttributeError,  # Of a model of type "from_archive", which is not a class.
         ConfigurationError,
         KeyError,
@@ -398,13 +420,7 @@ def predictor_of(
         TypeError,
         ValueError,
     ):
-        name = read_config(path)["model"]["type"]
-        # `by_name` would import the module of any other name.
-        predictor = (
-            Model.by_name(name).default_predictor if name in Model.list_available() else None
-        )
-        return None if predictor is None else Predictor.by_name(predictor)
-    return None
+        return None
 
 
 def _import_packages(packages: str | Iterable[str]) -> tuple[str, ...]:
@@ -414,7 +430,8 @@ def _import_packages(packages: str | Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(packages, str):
         packages = [packages]
-    names = [*packages, *os.environ.get(PACKAGES, "").replace(",", " ").split()]
+    in_environment = os.environ.get(PACKAGES, "")
+    names = list(packages) + in_environment.replace(",", " ").split()
     for name in names:
         import_module_and_submodules(name)
     return tuple(dict.fromkeys(names))
@@ -428,33 +445,21 @@ def _loaded(
     return cls(model, **dict(options))
 
 
-def _place(word: dict[str, Any]) -> tuple[str, int | None]:
-    return word["text"], word.get("start")
+def _offsets_of_words(explanation: Explanation) -> list[tuple[str, int | None]]:
+    """The words of an explanation, which are the same for all of a sentence."""
+    return [(word["text"], word.get("start")) for word in explanation["words"]]
 
 
-def _title(found: Any) -> str:
-    """The first text of what is found, with its label, or else all of it."""
-    if isinstance(found, list):
-        return _title(found[0])
-    text = found.get("text", found.get("verb", json.dumps(found, ensure_ascii=False)))
-    return f"{text} ({found['label']})" if "label" in found else text
-
-
-def _is_list(given: Any) -> bool:
-    return isinstance(given, Iterable) and not isinstance(given, str) and not is_doc(given)
-
-
-def _column(name: str, given: Any) -> Any:
-    """A text, or a list of texts."""
-    if isinstance(given, str):
-        return given
-    if isinstance(given, Mapping) or hasattr(given, "columns"):
-        raise TypeError("expected texts, got a table: give one of its columns")
-    column = list(given) if _is_list(given) else [given]
-    wrong = [number for number, text in enumerate(column) if not isinstance(text, str)]
-    if wrong and is_doc(column[wrong[0]]):
-        hint = "give doc.text, or add a component such as elmo_ner to its pipeline"
-        raise TypeError(f"expected texts, got a {type(column[wrong[0]]).__name__} of spaCy: {hint}")
-    if wrong:
-        raise TypeError(f"expected texts, got {column[wrong[0]]!r:.40} ({name} {wrong[0]})")
-    return column
+def _title(decision: Any) -> str:
+    """The first text of what the model found, with its label, or else all of it."""
+    if isinstance(decision, list):
+        return _title(decision[0])
+    for key in ("text", "verb"):
+        if key in decision:
+            title = str(decision[key])
+            break
+    else:
+        title = json.dumps(decision, ensure_ascii=False)
+    if "label" in decision:
+        return f"{title} ({decision['label']})"
+    return title

@@ -27,7 +27,7 @@ from elmo_tasks.spacy.span_groups import CHAINS, PREDICATES, groups_in
 from elmo_tasks.vectors.elmo import Precision
 
 if TYPE_CHECKING:
-    from elmo_tasks.predictors.task import Input
+    from elmo_tasks.predictors.task_predictor import TaskInput
     from elmo_tasks.predictors.trained_task import TrainedTask
 
 __all__ = [
@@ -179,18 +179,18 @@ class TaskComponent(FilesAsBytes, Pipe):
                 docs = super().pipe(docs)
             yield from docs
 
-    def _inputs(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, "Input"]]:
+    def _inputs(self, stream: Iterable[Doc]) -> Iterator[tuple[Doc, "TaskInput"]]:
         for doc in stream:
             try:
                 yield doc, self._read(doc)
             except Exception as error:
                 self.get_error_handler()(self.name, self, [doc], error)
 
-    def _read(self, doc: Doc) -> "Input":
+    def _read(self, doc: Doc) -> "TaskInput":
         sentences = [sentence for sentence in sentences_in(doc, by_rule=True) if sentence]
         return self.task.read_words(doc.text, sentences)
 
-    def _annotate(self, batch: Sequence[tuple[Doc, "Input"]]) -> None:
+    def _annotate(self, batch: Sequence[tuple[Doc, "TaskInput"]]) -> None:
         inputs = [task_input for _, task_input in batch]
         results = list(self.task.results(inputs))
         for (doc, _), result in zip(batch, results, strict=True):

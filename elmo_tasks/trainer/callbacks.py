@@ -14,7 +14,8 @@ from elmo_tasks.files.json_files import read_json, write_json
 
 __all__ = ["LearnedMixCallback", "PerplexityBeforeCallback", "learned_mixes"]
 
-_GAMMA, _WEIGHTS = ".mix.gamma", ".mix.layer_weights"
+_GAMMA = ".mix.gamma"
+_WEIGHTS = ".mix.layer_weights"
 # The `elmo` token embedders of our models.
 _PLACES = {
     "text_field_embedder.token_embedder_elmo": "input",
@@ -56,13 +57,18 @@ def learned_mixes(weights: Mapping[str, torch.Tensor]) -> list[dict[str, Any]]:
     single layer.
     """
     mixes = []
-    for name in (name.removesuffix(_GAMMA) for name in weights if name.endswith(_GAMMA)):
-        of_layers = softmax_weights(weights[name + _WEIGHTS]) if name + _WEIGHTS in weights else []
+    for name, gamma in weights.items():
+        if not name.endswith(_GAMMA):
+            continue
+        embedder = name.removesuffix(_GAMMA)
+        layer_weights: list[float] = []
+        if embedder + _WEIGHTS in weights:
+            layer_weights = softmax_weights(weights[embedder + _WEIGHTS])
         mixes.append(
             {
-                "place": _PLACES.get(name, name),
-                "weights": of_layers,
-                "gamma": weights[name + _GAMMA].item(),
+                "place": _PLACES.get(embedder, embedder),
+                "weights": layer_weights,
+                "gamma": gamma.item(),
             }
         )
     return mixes
@@ -98,10 +104,12 @@ class PerplexityBeforeCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        if is_primary and metrics:
-            before = read_json(self._path)
-            print(
-                f"perplexity on the validation data (mean of forward and backward): {before['perplexity']:.2f} before, "
-                f"{metrics['best_validation_perplexity']:.2f} after; {before['unknown_share']:.1%} of the words are "
-                "unknown, and count as one"
-            )
+        if not is_primary or not metrics:
+            return
+        before = read_json(self._path)
+        print(
+            f"perplexity on the validation data (mean of forward and backward): "
+            f"{before['perplexity']:.2f} before, "
+            f"{metrics['best_validation_perplexity']:.2f} after; "
+            f"{before['unknown_share']:.1%} of the words are unknown, and count as one"
+        )

@@ -65,46 +65,50 @@ class FrozenOnceCheckpointer(Checkpointer):
     def save_checkpoint(self, trainer: Trainer) -> None:
         checkpoint = trainer.get_checkpoint_state()
         if checkpoint is not None and self._serialization_dir is not None:
-            parameters = trainer.model.named_parameters(remove_duplicate=False)
-            frozen = {
-                name: parameter.detach()
-                for name, parameter in parameters
-                if not parameter.requires_grad
-            }
-            if self._stored is None:
-                self._stored = frozenset(frozen)
-                if frozen:
-                    _save(frozen, self._frozen_path)
-            left_out = self._stored & frozen.keys()
-            changing = {
-                name: value
-                for name, value in checkpoint.model_state.items()
-                if name not in left_out
-            }
-            checkpoint = TrainerCheckpoint(
-                changing, {**checkpoint.trainer_state, _LEFT_OUT: sorted(left_out)}
-            )
-            at = (
-                checkpoint.trainer_state["epochs_completed"],
-                checkpoint.trainer_state["batches_in_epoch_completed"],
-            )
+            checkpoint = self._without_frozen(checkpoint, trainer.model)
+            n_epochs = checkpoint.trainer_state["epochs_completed"]
+            n_batches = checkpoint.trainer_state["batches_in_epoch_completed"]
             # AllenNLP writes a file in place unless it exists, so ours are written first. The model
             # state comes last, because AllenNLP finds checkpoints by it.
-            _save(checkpoint.trainer_state, self._training_state_path(*at))
-            _save(checkpoint.model_state, self._model_state_path(*at))
+            _save(checkpoint.trainer_state, self._training_state_path(n_epochs, n_batches))
+            _save(checkpoint.model_state, self._model_state_path(n_epochs, n_batches))
         super().save_checkpoint(SimpleNamespace(get_checkpoint_state=lambda: checkpoint))
+
+    def _without_frozen(
+        self, checkpoint: TrainerCheckpoint, model: torch.nn.Module
+    ) -> TrainerCheckpoint:
+        """The checkpoint without the frozen parameters, which are written if they are not yet."""
+        frozen = {}
+        for name, parameter in model.named_parameters(remove_duplicate=False):
+            if not parameter.requires_grad:
+                frozen[name] = parameter.detach()
+        if self._stored is None:
+            self._stored = frozenset(frozen)
+            if frozen:
+                _save(frozen, self._frozen_path)
+        left_out = self._stored & frozen.keys()
+        model_state = {}
+        for name, value in checkpoint.model_state.items():
+            if name not in left_out:
+                model_state[name] = value
+        trainer_state = {**checkpoint.trainer_state, _LEFT_OUT: sorted(left_out)}
+        return TrainerCheckpoint(model_state, trainer_state)
 
     def load_checkpoint(self) -> TrainerCheckpoint | None:
         """The latest checkpoint, including the frozen parameters."""
         checkpoint = super().load_checkpoint()
-        left_out = None if checkpoint is None else checkpoint.trainer_state.pop(_LEFT_OUT, None)
-        if checkpoint is None or not left_out:
+        if checkpoint is None:
+            return None
+        left_out = checkpoint.trainer_state.pop(_LEFT_OUT, None)
+        if not left_out:
             return checkpoint
         check_whole(Path(self._frozen_path))
         frozen = torch.load(self._frozen_path, map_location="cpu", weights_only=True)
         self._stored = frozenset(frozen)
-        weights = {**checkpoint.model_state, **{name: frozen[name] for name in left_out}}
-        return TrainerCheckpoint(weights, checkpoint.trainer_state)
+        model_state = dict(checkpoint.model_state)
+        for name in left_out:
+            model_state[name] = frozen[name]
+        return TrainerCheckpoint(model_state, checkpoint.trainer_state)
 
 
 def _save(state: dict[str, Any], path: str) -> None:

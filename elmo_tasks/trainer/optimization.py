@@ -26,7 +26,9 @@ class FusedAdam(AdamOptimizer):
             group["fused"] = True
 
     def step(self, closure: Any = None) -> Any:
-        parameters = [parameter for group in self.param_groups for parameter in group["params"]]
+        parameters = []
+        for group in self.param_groups:
+            parameters += group["params"]
         for parameter in parameters:
             gradient = parameter.grad
             # The kernel reads both in memory order. Autograd gives them the same strides; other
@@ -43,7 +45,9 @@ class FusedAdam(AdamOptimizer):
         """
         Loads the state of this class, or of AllenNLP's `adam`, which has different kernel options.
         """
-        groups = [{**group, "fused": True, "foreach": None} for group in state_dict["param_groups"]]
+        groups = []
+        for group in state_dict["param_groups"]:
+            groups.append({**group, "fused": True, "foreach": None})
         super().load_state_dict({**state_dict, "param_groups": groups})
 
 
@@ -85,7 +89,10 @@ class StaircaseDecay(LearningRateScheduler):
 
     def step_batch(self, batch_num_total: int | None = None) -> None:
         # AllenNLP's trainer passes the number of batches since the beginning of training.
-        self._n_batches = self._n_batches + 1 if batch_num_total is None else batch_num_total
+        if batch_num_total is None:
+            self._n_batches += 1
+        else:
+            self._n_batches = batch_num_total
         for group, value in zip(self.optimizer.param_groups, self.get_values(), strict=True):
             group[self.param_group_field] = value
 

@@ -96,11 +96,12 @@ class _ResumedLoader:
 def random_states() -> dict[str, Any]:
     """The states of Python, NumPy and torch, as numbers and tensors, which are safe to read."""
     version, numbers, next_gauss = random.getstate()
-    generator: Any = np.random.get_state()
-    name, keys, *rest = generator
+    python_keys = np.array(numbers, dtype=np.uint32)
+    numpy_state: Any = np.random.get_state()
+    name, keys, position, has_gauss, cached_gauss = numpy_state
     states = {
-        "python": (version, _as_tensor(np.array(numbers, dtype=np.uint32)), next_gauss),
-        "numpy": (name, _as_tensor(keys), *rest),
+        "python": (version, _as_tensor(python_keys), next_gauss),
+        "numpy": (name, _as_tensor(keys), position, has_gauss, cached_gauss),
         "cpu": torch.get_rng_state(),
     }
     if torch.cuda.is_initialized():
@@ -112,13 +113,14 @@ def random_states() -> dict[str, Any]:
 def set_random_states(states: dict[str, Any]) -> None:
     """Sets what `random_states` has returned, except for GPUs that this machine lacks."""
     version, numbers, next_gauss = states["python"]
-    random.setstate((version, tuple(_as_array(numbers).tolist()), next_gauss))
-    name, keys, *rest = states["numpy"]
-    np.random.set_state((name, _as_array(keys), *rest))
+    python_keys = tuple(_as_array(numbers).tolist())
+    random.setstate((version, python_keys, next_gauss))
+    name, keys, position, has_gauss, cached_gauss = states["numpy"]
+    np.random.set_state((name, _as_array(keys), position, has_gauss, cached_gauss))
     torch.set_rng_state(states["cpu"])
-    for device, state in states.items():
-        if device.startswith("cuda:") and int(device[5:]) < torch.cuda.device_count():
-            torch.cuda.set_rng_state(state, device)
+    for number in range(torch.cuda.device_count()):
+        if f"cuda:{number}" in states:
+            torch.cuda.set_rng_state(states[f"cuda:{number}"], number)
 
 
 def _as_tensor(numbers: np.ndarray) -> torch.Tensor:

@@ -5,6 +5,7 @@ Two workers of a distributed run report what one process would: each metric adds
 import json
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -18,19 +19,29 @@ UNKNOWN = 2
 
 def coref_call(*documents: tuple[str, str]) -> tuple:
     """The arguments of a call, from responses and keys in the notation of `clusters`."""
-    responses, keys = ([clusters(text) for text in side] for side in zip(*documents, strict=True))
+    responses = [clusters(response) for response, _ in documents]
+    keys = [clusters(key) for _, key in documents]
     return responses, keys, [["a", "b"]] * len(keys)
 
 
-# For each metric, the calls of the first worker and of the second. A second call shows that a
-# worker does not count the sum of the others again.
-CALLS: dict[str, tuple[Metric, list[tuple], list[tuple]]] = {
-    "spans": (
+class Calls(NamedTuple):
+    """
+    The calls of a metric by each worker. A second call shows that a worker does not count the sum
+    of the others again.
+    """
+
+    metric: Metric
+    by_first_worker: list[tuple]
+    by_second_worker: list[tuple]
+
+
+CALLS = {
+    "spans": Calls(
         SpanF1(),
         [([["U-PER", "U-ORG"]], [["U-PER", "O"]]), ([["U-ORG"]], [["U-ORG"]])],
         [([["U-LOC", "O"]], [["U-LOC", "U-PER"]]), ([["U-ORG"]], [["U-ORG"]])],
     ),
-    "roles": (
+    "roles": Calls(
         SrlF1(),
         [
             ([["B-V", "B-ARG0", "B-ARG1"]], [["B-V", "B-ARG0", "O"]]),
@@ -41,13 +52,13 @@ CALLS: dict[str, tuple[Metric, list[tuple], list[tuple]]] = {
             ([["B-V", "B-ARG1"]], [["B-V", "B-ARG1"]]),
         ],
     ),
-    "coreference": (
+    "coreference": Calls(
         CorefScores(),
         [coref_call(("ab cd", "ab cd"), ("abc", "ab c")), coref_call(("xy", "xy"))],
         [coref_call(("abcd", "ab cd")), coref_call(("xy", "xy"))],
     ),
     # The second worker has no batch.
-    "perplexity": (
+    "perplexity": Calls(
         Perplexity(UNKNOWN),
         [(torch.tensor([2.0, 4.0]), 2, torch.tensor([[UNKNOWN, 3]]))],
         [],
@@ -68,7 +79,10 @@ def work(rank: int, folder: str) -> None:
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
     )
-    reports = {name: report_of(metric, calls[rank]) for name, (metric, *calls) in CALLS.items()}
+    reports = {}
+    for name, calls in CALLS.items():
+        calls_of_worker = [calls.by_first_worker, calls.by_second_worker][rank]
+        reports[name] = report_of(calls.metric, calls_of_worker)
     Path(folder, f"{rank}.json").write_text(json.dumps(reports))
     # A gloo thread may abort a process that exits normally.
     os._exit(0)
@@ -80,7 +94,8 @@ def test_all_workers_report_the_sum(tmp_path):
     The workers are forked, because spawned ones would spend most of the test's time on imports.
     """
     torch.multiprocessing.start_processes(work, (str(tmp_path),), nprocs=2, start_method="fork")
-    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
-    assert first == second
-    for name, (metric, one, other) in CALLS.items():
-        assert first[name] == pytest.approx(report_of(metric, one + other)), name
+    reports = json.loads((tmp_path / "0.json").read_text())
+    assert json.loads((tmp_path / "1.json").read_text()) == reports
+    for name, calls in CALLS.items():
+        all_calls = calls.by_first_worker + calls.by_second_worker
+        assert reports[name] == pytest.approx(report_of(calls.metric, all_calls)), name

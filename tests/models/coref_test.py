@@ -29,12 +29,31 @@ def long_document(n_sentences: int) -> dict:
     odd sentences.
     """
     sentences = [[f"a{number}", "b", "c"] for number in range(n_sentences)]
-    last = 3 * n_sentences
-    odd = [[(start + word, start + word) for start in range(3, last, 6)] for word in (1, 2)]
-    return {
-        "sentences": sentences,
-        "clusters": [[(start, start) for start in range(0, last, 3)], *odd],
-    }
+    n_words = 3 * n_sentences
+    clusters = []
+    for words in (range(0, n_words, 3), range(4, n_words, 6), range(5, n_words, 6)):
+        clusters.append([(word, word) for word in words])
+    return {"sentences": sentences, "clusters": clusters}
+
+
+def sentences_of(resolver: TaskModel) -> list[list[str]]:
+    """The sentences of all its documents."""
+    sentences = []
+    for instance in resolver.instances:
+        sentences += instance["metadata"].metadata["sentences"]
+    return sentences
+
+
+def sentence_of(resolver: TaskModel, words: list[str]) -> dict[str, dict[str, torch.Tensor]]:
+    """The tensors of a sentence as a text, not as a document."""
+    sentence = {}
+    for indexer, tensors in batch_of(resolver, [words])["tokens"].items():
+        sentence[indexer] = {name: tensor[0] for name, tensor in tensors.items()}
+    return sentence
+
+
+def is_coreferent(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return any(one in cluster and other in cluster for cluster in CLUSTERS)
 
 
 class TestCorefResolver:
@@ -45,10 +64,9 @@ class TestCorefResolver:
         bilm = resolver.elmo_embedders()[0].bilm.bilm
         bilm.register_forward_pre_hook(lambda module, args: passes.append(args[0].shape))
         resolver.model(**resolver.tensors(resolver.instances))
-        sentences = list(
-            chain.from_iterable(i["metadata"].metadata["sentences"] for i in resolver.instances)
-        )
-        assert passes == [(len(sentences), max(map(len, sentences)), 50)]
+        sentences = sentences_of(resolver)
+        n_timesteps = max(len(words) for words in sentences)
+        assert passes == [(len(sentences), n_timesteps, 50)]
 
     def test_loss_and_antecedents_match_the_parts(self, make_model):
         """
@@ -58,20 +76,15 @@ class TestCorefResolver:
         resolver = make_model("coref", ["input"], SMALL)
         model = resolver.model
         speakers = [["Ann"] * 6, ["Bob"] * 4, ["Ann"] * 3]
-        tensors = batch_of(resolver, SENTENCES, speakers, CLUSTERS, genre="bc")
-        output = model(**tensors)
+        output = model(**batch_of(resolver, SENTENCES, speakers, CLUSTERS, genre="bc"))
 
-        embedded, hidden = [], []
+        embedded = []
+        hidden = []
         for words in SENTENCES:
-            tokens = batch_of(resolver, [words])["tokens"]
-            flat = {
-                name: {key: tensor[0] for key, tensor in inner.items()}
-                for name, inner in tokens.items()
-            }
-            embedded.append(model.text_field_embedder(flat)[0])
-            hidden.append(
-                model.encoder(embedded[-1][None], torch.ones(1, len(words), dtype=torch.bool))[0]
-            )
+            embedded_words = model.text_field_embedder(sentence_of(resolver, words))
+            mask = torch.ones(1, len(words), dtype=torch.bool)
+            embedded.append(embedded_words[0])
+            hidden.append(model.encoder(embedded_words, mask)[0])
         sentences = torch.tensor([0] * 6 + [1] * 4 + [2] * 3)
         spans = model.span_embedder.spans(sentences)
         vectors = model.span_embedder(torch.cat(embedded), torch.cat(hidden), spans)
@@ -80,26 +93,20 @@ class TestCorefResolver:
         kept = spans_without_crossings(spans, scores, 5)
         spans = spans[kept]
         assert len(kept) == 5
-        speaker = [list(chain.from_iterable(speakers))[start] for start, _ in spans.tolist()]
-        ids = torch.tensor([["Ann", "Bob"].index(name) for name in speaker])
-        pairs = model.antecedent_scorer(vectors[kept], scores[kept], ids, 0)
-        cluster_of = {
-            mention: number for number, cluster in enumerate(CLUSTERS) for mention in cluster
-        }
-        total, antecedents = 0.0, []
-        for i, span in enumerate(spans.tolist()):
+        speaker_of_word = list(chain.from_iterable(speakers))
+        ids = [["Ann", "Bob"].index(speaker_of_word[first]) for first, _ in spans.tolist()]
+        pairs = model.antecedent_scorer(vectors[kept], scores[kept], torch.tensor(ids), 0)
+        total = 0.0
+        antecedents = []
+        mentions = [tuple(span) for span in spans.tolist()]
+        for i, mention in enumerate(mentions):
+            # Of each antecedent; 1 is the weight of having none.
             weights = {j: pairs[i, i - 1 - j].exp().item() for j in range(max(0, i - 3), i)}
-            mine = cluster_of.get(tuple(span))
-            right = [
-                j
-                for j in weights
-                if mine is not None and cluster_of.get(tuple(spans[j].tolist())) == mine
-            ]
-            total -= math.log(
-                (sum(weights[j] for j in right) if right else 1.0) / (1.0 + sum(weights.values()))
-            )
-            best = max(weights, key=lambda j: weights[j], default=None)
-            antecedents.append(best if best is not None and weights[best] > 1.0 else -1)
+            right = [weight for j, weight in weights.items() if is_coreferent(mention, mentions[j])]
+            likelihood = sum(right) if right else 1.0
+            total -= math.log(likelihood / (1.0 + sum(weights.values())))
+            weights[-1] = 1.0
+            antecedents.append(max(weights, key=lambda j: weights[j]))
         assert output["loss"].item() == pytest.approx(total, rel=1e-4)
         assert output["spans"][0].tolist() == spans.tolist()
         assert output["antecedents"][0].tolist() == antecedents
@@ -128,42 +135,46 @@ class TestCorefResolver:
         # Words with different vectors, so no two spans have nearly the same score.
         words = cycle(resolver.model.vocab.get_token_to_index_vocabulary("tokens"))
         sentences = [list(islice(words, n)) for n in [1, 7, 2, 50, 3, 3, 30] * 5]
-        tensors, sizes, outputs = batch_of(resolver, sentences, clusters=CLUSTERS), [], []
+        tensors = batch_of(resolver, sentences, clusters=CLUSTERS)
         monkeypatch.setattr("elmo_tasks.models.coref.MAX_WORDS", 350)
         monkeypatch.setattr("elmo_tasks.models.span_ranking.WORDS_AT_ONCE", 20)
         batches = []
         resolver.model.encoder.register_forward_pre_hook(
             lambda module, args: batches.append(tuple(args[1].shape))
         )
-        for has_gradients in (True, False):
-            with torch.set_grad_enabled(has_gradients):
-                sizes.append(largest_tensor(lambda: outputs.append(resolver.model(**tensors))))
-        whole, *parts = batches
-        assert whole == (35, 50) and parts == [(7, 50)] * 5
+        outputs = []
+        size_with_gradients = largest_tensor(lambda: outputs.append(resolver.model(**tensors)))
+        with torch.no_grad():
+            size = largest_tensor(lambda: outputs.append(resolver.model(**tensors)))
+        assert batches == [(35, 50)] + [(7, 50)] * 5
+        expected, output = outputs
         for name in ("spans", "antecedents"):
-            assert torch.equal(*(output[name][0] for output in outputs))
-        torch.testing.assert_close(outputs[0]["loss"], outputs[1]["loss"], rtol=1e-4, atol=0)
-        assert sizes[1] < sizes[0] / 2
+            assert torch.equal(output[name][0], expected[name][0])
+        torch.testing.assert_close(output["loss"], expected["loss"], rtol=1e-4, atol=0)
+        assert size < size_with_gradients / 2
 
     def test_the_loss_is_the_mean_of_the_documents(self, make_model):
         resolver = make_model("coref", BOTH)
-        alone = [resolver.model(**resolver.tensors([i]))["loss"].item() for i in resolver.instances]
+        losses = []
+        for instance in resolver.instances:
+            losses.append(resolver.model(**resolver.tensors([instance]))["loss"].item())
         together = resolver.model(**resolver.tensors(resolver.instances))["loss"].item()
-        assert together == pytest.approx(sum(alone) / 3, rel=1e-4)
+        assert together == pytest.approx(sum(losses) / 3, rel=1e-4)
 
     def test_kept_spans_have_at_most_ten_words_of_one_sentence_and_do_not_cross(self, make_model):
         resolver = make_model("coref", [])
         sentences = [[f"w{word}" for word in range(30)], ["x", "y"]] * 4
         (spans,) = resolver.model(**batch_of(resolver, sentences))["spans"]
         assert len(spans) == int(0.4 * 32 * 4)
-        sentence_of = list(
-            chain.from_iterable([number] * len(words) for number, words in enumerate(sentences))
-        )
-        pairs = [tuple(span) for span in spans.tolist()]
-        assert pairs == sorted(pairs)
-        for start, end in pairs:
-            assert end - start < 10 and sentence_of[start] == sentence_of[end]
-            assert not any(start < other <= end < last for other, last in pairs)
+        sentence_numbers = []
+        for number, words in enumerate(sentences):
+            sentence_numbers += [number] * len(words)
+        mentions = spans.tolist()
+        assert mentions == sorted(mentions)
+        for first, last in mentions:
+            assert last - first < 10
+            assert sentence_numbers[first] == sentence_numbers[last]
+            assert not any(first < other <= last < other_last for other, other_last in mentions)
 
     def test_a_cut_document_equals_a_document_of_the_same_sentences(self, make_model):
         resolver = make_model(
@@ -172,50 +183,54 @@ class TestCorefResolver:
             "{ model+: { max_sentences: 4, spans_per_word: 2.0, lexical_dropout: 0, dropout: 0 } }",
         )
         document = long_document(6)
-        firsts = set()
+        resolver.model.train()
+        offsets = set()
         for seed in range(10):
             torch.manual_seed(seed)
-            whole = resolver.model.train()(**batch_of(resolver, **document, genre="nw"))
+            cut = resolver.model(**batch_of(resolver, **document, genre="nw"))
             # All single words are kept, because they cross nothing.
-            first = int(whole["spans"][0].min())
-            clusters = [
-                [(m - first,) * 2 for m, _ in c if first <= m < first + 12]
-                for c in document["clusters"]
-            ]
-            sentences = document["sentences"][first // 3 : first // 3 + 4]
-            part = resolver.model(**batch_of(resolver, sentences, clusters=clusters, genre="nw"))
-            assert (part["spans"][0] + first).tolist() == whole["spans"][0].tolist()
-            assert whole["loss"].item() == pytest.approx(part["loss"].item(), rel=1e-4)
-            firsts.add(first)
-        assert len(firsts) > 1
+            offset = int(cut["spans"][0].min())
+            clusters = []
+            for cluster in document["clusters"]:
+                words = [word - offset for word, _ in cluster if offset <= word < offset + 12]
+                clusters.append([(word, word) for word in words])
+            sentences = document["sentences"][offset // 3 : offset // 3 + 4]
+            short = resolver.model(**batch_of(resolver, sentences, clusters=clusters, genre="nw"))
+            assert (short["spans"][0] + offset).tolist() == cut["spans"][0].tolist()
+            assert cut["loss"].item() == pytest.approx(short["loss"].item(), rel=1e-4)
+            offsets.add(offset)
+        assert len(offsets) > 1
 
-    @pytest.mark.parametrize(
-        ("key", "values"),
-        [("genre", ("bc", "nw", "12")), ("speakers", ("AAA", "ABA", "BAB", "ABC"))],
-    )
-    def test_genre_and_speakers_make_a_difference(self, make_model, key, values):
-        # Spans of all sentences are kept and compared, regardless of their scores.
-        resolver = make_model(
-            "coref", [], SMALL + " + { model+: { spans_per_word: 2.0, max_antecedents: 50 } }"
-        )
-        losses = []
-        for value in values:
-            given = (
-                [[s] * len(w) for s, w in zip(value, SENTENCES, strict=True)]
-                if key == "speakers"
-                else value
-            )
-            losses.append(
-                resolver.model(**batch_of(resolver, SENTENCES, clusters=CLUSTERS, **{key: given}))[
-                    "loss"
-                ]
-            )
-        if key == "speakers":
-            assert losses.pop(2) == losses[1]
-        else:
-            losses_of = batch_of(resolver, SENTENCES, clusters=CLUSTERS, genre="??")
-            assert resolver.model(**losses_of)["loss"] == losses[2]
-        assert len({loss.item() for loss in losses}) == 3
+    def test_genres_make_a_difference(self, make_model):
+        loss_of = self.losses_of_all_spans(make_model)
+        losses = [loss_of(genre=genre) for genre in ("bc", "nw", "12")]
+        assert len(set(losses)) == 3
+        # All others share one genre.
+        assert loss_of(genre="??") == losses[2]
+
+    def test_speakers_make_a_difference(self, make_model):
+        loss_of = self.losses_of_all_spans(make_model)
+        losses = {}
+        for names in ("AAA", "ABA", "BAB", "ABC"):
+            speakers = [[name] * len(words) for name, words in zip(names, SENTENCES, strict=True)]
+            losses[names] = loss_of(speakers=speakers)
+        # Only whether two speakers are the same.
+        assert losses.pop("BAB") == losses["ABA"]
+        assert len(set(losses.values())) == 3
+
+    def losses_of_all_spans(self, make_model):
+        """
+        From arguments of the reader to the loss of a document with all spans of all sentences,
+        regardless of their scores.
+        """
+        all_spans = "{ model+: { spans_per_word: 2.0, max_antecedents: 50 } }"
+        resolver = make_model("coref", [], f"{SMALL} + {all_spans}")
+
+        def loss_of(**arguments):
+            tensors = batch_of(resolver, SENTENCES, clusters=CLUSTERS, **arguments)
+            return resolver.model(**tensors)["loss"].item()
+
+        return loss_of
 
     def test_a_document_without_words_has_no_clusters(self, make_model):
         resolver = make_model("coref", BOTH)
@@ -226,10 +241,11 @@ class TestCorefResolver:
 
     def test_the_output_is_words_and_clusters(self, make_model):
         resolver = make_model("coref", [])
-        metadata = resolver.reader.text_to_instance(SENTENCES, name="nw/x", part=2)[
-            "metadata"
-        ].metadata
-        output = {"metadata": [metadata], "clusters": [[[(0, 1), (6, 6)]]]}
+        instance = resolver.reader.text_to_instance(SENTENCES, name="nw/x", part=2)
+        output = {
+            "metadata": [instance["metadata"].metadata],
+            "clusters": [[[(0, 1), (6, 6)]]],
+        }
         assert resolver.model.make_output_human_readable(output) == {
             "document": ["nw/x"],
             "part": [2],
@@ -245,17 +261,14 @@ class TestCorefResolver:
         output = resolver.model(**resolver.tensors(resolver.instances))
         resolver.model.get_metrics(reset=True)
         assert any(output["clusters"])
-        mine = [
-            resolver.reader.text_to_instance(
-                instance["metadata"].metadata["sentences"], clusters=clusters
-            )
-            for instance, clusters in zip(resolver.instances, output["clusters"], strict=True)
-        ]
-        for instance, old in zip(mine, resolver.instances, strict=True):
-            instance["metadata"].metadata.update(
-                {k: old["metadata"].metadata[k] for k in ("genre", "speakers")}
-            )
-        resolver.model(**resolver.tensors(mine))
+        instances = []
+        for instance, clusters in zip(resolver.instances, output["clusters"], strict=True):
+            metadata = instance["metadata"].metadata
+            predicted = resolver.reader.text_to_instance(metadata["sentences"], clusters=clusters)
+            for key in ("genre", "speakers"):
+                predicted["metadata"].metadata[key] = metadata[key]
+            instances.append(predicted)
+        resolver.model(**resolver.tensors(instances))
         metrics = resolver.model.get_metrics(reset=True)
         assert metrics == pytest.approx(dict.fromkeys(metrics, 1.0))
         assert set(resolver.model.get_metrics().values()) == {0.0}

@@ -3,21 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Batch, Instance, Token, Vocabulary
-from allennlp.data.fields import TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
+from allennlp.data import Vocabulary
 from sklearn.metrics import f1_score
 
-from elmo_tasks.data import ElmoTokenIndexer
-from elmo_tasks.models.elmo_model import (
-    concat_texts,
-    labels_of,
-    readable_labels,
-    softmax_over_words,
-    warn_of_unknown_words,
-    weights_of,
-)
+from elmo_tasks.models.elmo_model import warn_of_unknown_words
+from elmo_tasks.models.labels import labels_of
 from tests.task_models import BOTH, EACH_PLACE, PLACES, TASKS
 
 EMBEDDERS = {"input": "text_field_embedder", "output": "output_embedder"}
@@ -44,17 +34,17 @@ def loss_of(made):
     return made.model(**made.tensors(made.instances))["loss"]
 
 
-def zeros_of_inputs(model, *parts):
+def zeros_of_inputs(model, *names):
     """
-    A dictionary that a forward pass fills with, for each part of the model, where its input is
-    zero.
+    A dictionary that a forward pass fills with, for each of these modules, where its input is zero.
     """
     zeros = {}
-    for name in parts:
-        part = model.get_submodule(name)
-        part.register_forward_pre_hook(
-            lambda module, args, name=name: zeros.update({name: args[0] == 0})
-        )
+    for name in names:
+
+        def note_zeros(module, args, name=name):
+            zeros[name] = args[0] == 0
+
+        model.get_submodule(name).register_forward_pre_hook(note_zeros)
     return zeros
 
 
@@ -63,11 +53,13 @@ def encoded_by(encoder, text):
     return encoder(text, torch.ones(text.shape[:2], dtype=torch.bool))[0]
 
 
-def copy_weights(parts, other):
-    """Copies the weights of some parts, in order, to a module with the same number of weights."""
-    weights = (weight for part in parts for weight in part.parameters())
-    for mine, theirs in zip(weights, other.parameters(), strict=True):
-        theirs.data.copy_(mine.data)
+def copy_weights(modules, target):
+    """Copies the weights of modules, in order, to a module with the same number of weights."""
+    weights = []
+    for module in modules:
+        weights += module.parameters()
+    for weight, target_weight in zip(weights, target.parameters(), strict=True):
+        target_weight.data.copy_(weight.data)
 
 
 def fill_biases(value, *modules):
@@ -140,101 +132,29 @@ def test_initializers_leave_frozen_weights_alone(make_model):
         make_model("sst", ["input"], overrides).model for overrides in ("{}", constant)
     )
     for name, weight in initialized.named_parameters():
-        assert torch.equal(
-            weight,
-            torch.full_like(weight, 3.0) if weight.requires_grad else plain.get_parameter(name),
-        )
-
-
-class TestConcatTexts:
-    INDEXERS = {  # noqa: RUF012
-        "tokens": SingleIdTokenIndexer(),
-        "token_characters": TokenCharactersIndexer(min_padding_length=5),
-        "elmo": ElmoTokenIndexer(),
-    }
-
-    def tensors(self, *batches):
-        """Each batch as a model receives it, with a common vocabulary."""
-        instances = [
-            [
-                Instance({"text": TextField([Token(word) for word in words], self.INDEXERS)})
-                for words in batch
-            ]
-            for batch in batches
-        ]
-        vocab = Vocabulary.from_instances([instance for batch in instances for instance in batch])
-        for batch in map(Batch, instances):
-            batch.index_instances(vocab)
-            yield batch.as_tensor_dict()["text"]
-
-    def test_it_equals_allennlps_batch_of_both(self):
-        """Different padding, names or order would make the tensors differ."""
-        long = [["Encyclopædia", "is", "a", "word"], ["x"]]
-        short = [["Is", "it"], ["😀"], ["no", "extraordinarily"]]
-        for first, second in ((long, short), (short, long)):
-            one, other, both = self.tensors(first, second, first + second)
-            joined = concat_texts(one, other)
-            assert {name: set(parts) for name, parts in joined.items()} == {
-                n: set(parts) for n, parts in both.items()
-            }
-            for indexer, parts in both.items():
-                for name, expected in parts.items():
-                    assert joined[indexer][name].dtype == expected.dtype
-                    assert torch.equal(joined[indexer][name], expected)
-
-
-def test_the_label_is_the_most_probable_one():
-    logits = torch.tensor([[0.0, np.log(3.0)], [np.log(4.0), 0.0]])
-    readable = readable_labels(logits, labels_of(Vocabulary({"labels": {"no": 2, "yes": 1}})))
-    assert readable["label"] == ["yes", "no"]
-    assert [list(row) for row in readable["probabilities"]] == [["no", "yes"]] * 2
-    expected = [pytest.approx([0.25, 0.75]), pytest.approx([0.8, 0.2])]
-    assert [list(row.values()) for row in readable["probabilities"]] == expected
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_softmax_is_over_the_words_only(seed):
-    generator = np.random.default_rng(seed)
-    lengths = generator.integers(1, 7, size=3)
-    scores = generator.normal(generator.choice([-300, -20, 0, 200]), 3, size=(3, 4, max(lengths)))
-    mask = torch.arange(max(lengths)) < torch.as_tensor(lengths).unsqueeze(1)
-    found = softmax_over_words(torch.tensor(scores, dtype=torch.float32), mask).numpy()
-    for row, length in enumerate(lengths):
-        shifted = np.exp(scores[row, :, :length] - scores[row, :, :length].max(-1, keepdims=True))
-        expected = shifted / shifted.sum(-1, keepdims=True)
-        np.testing.assert_allclose(found[row, :, :length], expected, rtol=1e-3, atol=1e-6)
-        assert not found[row, :, length:].any()
+        expected = plain.get_parameter(name)
+        if weight.requires_grad:
+            expected = torch.full_like(weight, 3.0)
+        assert torch.equal(weight, expected)
 
 
 @pytest.mark.parametrize("place", EACH_PLACE)
 @pytest.mark.parametrize("task", ["ner", "srl"])
 def test_tags_do_not_depend_on_the_batch(make_model, task, place):
     made = make_model(task, PLACES[place])
-    sentences = [
-        sentence.split() for sentence in ("I am a Jordan .", "It rains", "Encyclopædia sells 😀 .")
-    ]
-    rows = [
-        (words, [0, 1] + [0] * (len(words) - 2)) if task == "srl" else (words,)
-        for words in sentences
-    ]
+    rows = []
+    for sentence in ("I am a Jordan .", "It rains", "Encyclopædia sells 😀 ."):
+        words = sentence.split()
+        if task == "srl":
+            rows.append((words, [0, 1] + [0] * (len(words) - 2)))
+        else:
+            rows.append((words,))
     together = made.model(**made.batch(*rows))
     for number, row in enumerate(rows):
         alone = made.model(**made.batch(row))
         logits = together["logits"][number, : len(row[0])]
         torch.testing.assert_close(logits, alone["logits"][0], rtol=0, atol=1e-5)
         assert together["tag_ids"][number] == alone["tag_ids"][0]
-
-
-class TestWeightsOf:
-    def test_a_tag_has_the_weight_of_its_label_or_its_own(self):
-        labels = ["O", "B-PER", "I-PER", "B-LOC"]
-        weights = weights_of(labels, {"PER": 2.0, "I-PER": 5.0, "O": 0.5})
-        assert weights is not None and weights.tolist() == [0.5, 2.0, 5.0, 1.0]
-        assert weights_of(labels, None) is None
-
-    def test_an_unknown_label_is_an_error(self):
-        with pytest.raises(ConfigurationError, match="of LOC, O, PER, got 'ORG'"):
-            weights_of(["O", "B-PER", "B-LOC"], {"ORG": 2.0})
 
 
 @pytest.mark.parametrize("task", ROWS)

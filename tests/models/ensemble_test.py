@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -36,20 +35,22 @@ def tensors(archive) -> dict:
 def test_it_chooses_by_the_mean_of_its_members(archive, tmp_path, task):
     paths = [archive(task, "none", seed) for seed in (1, 2)]
     write_ensemble(tmp_path / "both", paths)
-    both, *members = map(load_archive, [tmp_path / "both", *paths])
+    both = load_archive(tmp_path / "both")
     assert isinstance(both.model, Ensemble)
     batch = tensors(both)
     output = both.model.eval()(**batch)
+    members = [load_archive(path).model.eval() for path in paths]
+    outputs = [member(**batch) for member in members]
     for name in SCORES.get(task, ("logits",)):
-        each = [member.model.eval()(**batch)[name].detach().double().numpy() for member in members]
-        found = output[name].detach().double().numpy()
+        scores = torch.stack([member_output[name].double() for member_output in outputs])
+        mean_score = output[name].double()
         if task == "ner":
-            np.testing.assert_allclose(found, np.mean(each, 0), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(mean_score, scores.mean(0), rtol=1e-4, atol=1e-4)
         else:
-            shares = [np.exp(one) / np.exp(one).sum(-1, keepdims=True) for one in each]
-            np.testing.assert_allclose(np.exp(found), np.mean(shares, 0), rtol=1e-4, atol=1e-6)
+            expected = scores.softmax(-1).mean(0)
+            torch.testing.assert_close(mean_score.exp(), expected, rtol=1e-4, atol=1e-6)
     assert output["loss"].item() > 0
-    assert both.model.get_metrics().keys() == members[0].model.get_metrics().keys()
+    assert both.model.get_metrics().keys() == members[0].get_metrics().keys()
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -57,8 +58,9 @@ def test_a_model_twice_is_the_model(archive, tmp_path, task):
     path = archive(task, "input", 3)
     write_ensemble(tmp_path / "twice", [path, path])
     text = TEXTS.get(task, ("Ann met Bob in Rome.",))
-    once, twice = (TrainedTask(place)(*text) for place in (path, tmp_path / "twice"))
-    assert repr(rounded(once)) == repr(rounded(twice))
+    expected = TrainedTask(path)(*text)
+    result = TrainedTask(tmp_path / "twice")(*text)
+    assert repr(rounded(result)) == repr(rounded(expected))
 
 
 def rounded(result):
@@ -66,15 +68,17 @@ def rounded(result):
         return {name: rounded(value) for name, value in result.items()}
     if isinstance(result, list):
         return [rounded(value) for value in result]
-    return round(result, 3) if isinstance(result, float) else result
+    if isinstance(result, float):
+        return round(result, 3)
+    return result
 
 
 def test_the_scores_of_a_crf_are_means(archive, tmp_path):
     paths = [archive("ner", "none", seed) for seed in (1, 2)]
     write_ensemble(tmp_path / "both", paths)
-    first = load_archive(tmp_path / "both").model.members[0].crf
-    transitions = [load_archive(path).model.crf.transitions for path in paths]
-    torch.testing.assert_close(first.transitions, (transitions[0] + transitions[1]) / 2)
+    crf = load_archive(tmp_path / "both").model.members[0].crf
+    one, other = [load_archive(path).model.crf.transitions for path in paths]
+    torch.testing.assert_close(crf.transitions, (one + other) / 2)
 
 
 def test_weights_that_are_equal_are_written_once(archive, tmp_path):
@@ -90,12 +94,12 @@ def test_weights_that_are_equal_are_written_once(archive, tmp_path):
 def test_members_must_belong_together(archive, tmp_path):
     first = archive("ner", "none", 1)
     other = write_archive(tmp_path / "ner", "ner", "input")
-    for paths, found in (
+    for paths, message in (
         ([first, archive("srl", "none", 1)], "expected a NerTagger, got SemanticRoleLabeler"),
         ([archive("coref", "none", 3)], "got CorefResolver"),
         ([first, other], "dataset_reader"),
     ):
-        with pytest.raises(ConfigurationError, match=found):
+        with pytest.raises(ConfigurationError, match=message):
             write_ensemble(tmp_path / "out", paths)
     assert not Path(tmp_path / "out").exists()
 

@@ -1,3 +1,4 @@
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,14 @@ def likelihoods(tagger: TaskModel, logits: torch.Tensor) -> np.ndarray:
     n_tags).
     """
     crf = tagger.model.crf
-    first, second, third = logits.double().detach().numpy()
-    between, start, end = (
-        p.double().detach().numpy()
-        for p in (crf.transitions, crf.start_transitions, crf.end_transitions)
-    )
-    scores = (
-        (start + first)[:, None, None]
-        + between[:, :, None]
-        + second[None, :, None]
-        + between[None, :, :]
-        + (third + end)[None, None, :]
-    )
-    return np.exp(scores)
+    transitions = crf.transitions.double()
+    # The scores of the first, the second and the third word.
+    scores = logits.double()
+    scores[0] += crf.start_transitions
+    scores[2] += crf.end_transitions
+    sequence_scores = scores[0][:, None, None] + scores[1][:, None] + scores[2]
+    sequence_scores = sequence_scores + transitions[:, :, None] + transitions
+    return sequence_scores.exp().detach().numpy()
 
 
 class TestNerTagger:
@@ -44,15 +40,13 @@ class TestNerTagger:
         tags = [["B-PER", "I-PER", "O"], ["O", "O", "B-LOC"]]
         output = tagger.model(**batch_of(tagger, WORDS, ["in", "old", "Paris"], tags=tags))
         index = tagger.model.vocab.get_token_to_index_vocabulary("labels")
-        expected = []
-        for logits, gold in zip(
-            output["logits"], (["B-PER", "L-PER", "O"], ["O", "O", "U-LOC"]), strict=True
-        ):
+        bioul_tags = (["B-PER", "L-PER", "O"], ["O", "O", "U-LOC"])
+        losses = []
+        for logits, gold in zip(output["logits"], bioul_tags, strict=True):
             all_sequences = likelihoods(tagger, logits)
-            expected.append(
-                -np.log(all_sequences[tuple(index[tag] for tag in gold)] / all_sequences.sum())
-            )
-        assert output["loss"].item() == pytest.approx(np.mean(expected), rel=1e-5)
+            gold_sequence = tuple(index[tag] for tag in gold)
+            losses.append(-np.log(all_sequences[gold_sequence] / all_sequences.sum()))
+        assert output["loss"].item() == pytest.approx(np.mean(losses), rel=1e-5)
 
     def test_the_tags_are_the_best_sequence_that_bioul_allows(self, make_model):
         from allennlp.modules.conditional_random_field.conditional_random_field import (
@@ -63,13 +57,15 @@ class TestNerTagger:
         output = tagger.model(**batch_of(tagger, WORDS))
         names = tagger.model.vocab.get_index_to_token_vocabulary("labels")
         allowed = set(allowed_transitions("BIOUL", names))
-        n_tags = len(names)
-        best, best_likelihood = None, 0.0
+        start_tag = len(names)
+        end_tag = start_tag + 1
         all_sequences = likelihoods(tagger, output["logits"][0])
+        allowed_sequences = {}
         for sequence in np.ndindex(*all_sequences.shape):
-            steps = zip([n_tags, *sequence], [*sequence, n_tags + 1], strict=True)
-            if all_sequences[sequence] > best_likelihood and all(step in allowed for step in steps):
-                best, best_likelihood = sequence, all_sequences[sequence]
+            steps = set(pairwise([start_tag, *sequence, end_tag]))
+            if steps <= allowed:
+                allowed_sequences[sequence] = all_sequences[sequence]
+        best = max(allowed_sequences, key=allowed_sequences.get)
         assert output["tag_ids"] == [list(best)]
 
     @pytest.mark.parametrize(
@@ -90,16 +86,17 @@ class TestNerTagger:
         readable = tagger.model.make_output_human_readable(output)
         all_sequences = likelihoods(tagger, logits[0])
         expected = []
-        for label, start, end in tags_to_spans(words):
-            held = tuple(ids[word] if start <= word <= end else slice(None) for word in range(3))
-            score = all_sequences[held].sum() / all_sequences.sum()
-            text = " ".join(WORDS[start : end + 1])
+        for label, first, last in tags_to_spans(words):
+            # Any tags outside the span.
+            sequences: list[Any] = [slice(None)] * 3
+            sequences[first : last + 1] = ids[first : last + 1]
+            score = all_sequences[tuple(sequences)].sum() / all_sequences.sum()
             expected.append(
                 {
                     "label": label,
-                    "start": start,
-                    "end": end,
-                    "text": text,
+                    "start": first,
+                    "end": last,
+                    "text": " ".join(WORDS[first : last + 1]),
                     "score": pytest.approx(score),
                 }
             )
@@ -115,7 +112,7 @@ class TestNerTagger:
         tag_ids = [path for path, _ in tagger.model.crf.viterbi_tags(logits, mask)]
         output = {"words": [["word"] * 120] * 4, "tag_ids": tag_ids, "logits": logits, "mask": mask}
         readable = tagger.model.make_output_human_readable(output)
-        spans = [span for sentence in readable["spans"] for span in sentence]
+        spans = list(chain.from_iterable(readable["spans"]))
         assert len(spans) > 50
         assert all(0.0 <= span["score"] <= 1.0 for span in spans)
 
@@ -137,23 +134,24 @@ class TestNerTagger:
     def test_the_metrics_count_entities(self, make_model):
         tagger = make_model("ner", [])
         model = tagger.model
-        model.crf.start_transitions.data.zero_(), model.crf.end_transitions.data.zero_()
-        model.crf.transitions.data.zero_(), model.tag_projection.weight.data.zero_()
-        model.tag_projection.bias.data.zero_()[model.vocab.get_token_index("U-PER", "labels")] = 1.0
+        for weight in [*model.crf.parameters(), *model.tag_projection.parameters()]:
+            weight.data.zero_()
+        model.tag_projection.bias.data[model.vocab.get_token_index("U-PER", "labels")] = 1.0
         model(**batch_of(tagger, ["Ann"], ["Paris"], tags=[["B-PER"], ["B-LOC"]]))
-        names = ("precision", "recall", "f1-measure")
-        overall = dict.fromkeys((f"{name}-overall" for name in names), 0.5)
-        # The F1 of `PER` is 2/3, that of `LOC` is 0.
-        overall["macro_f1"] = pytest.approx(1 / 3)
+        overall = {
+            "precision-overall": 0.5,
+            "recall-overall": 0.5,
+            "f1-measure-overall": 0.5,
+            # The F1 of `PER` is 2/3, that of `LOC` is 0.
+            "macro_f1": pytest.approx(1 / 3),
+        }
         # Without the labels, for a progress bar.
         assert model.get_metrics() == overall
         metrics = model.get_metrics(reset=True)
         assert {name: metrics[name] for name in overall} == overall
-        assert (metrics["precision-PER"], metrics["recall-PER"], metrics["recall-LOC"]) == (
-            0.5,
-            1.0,
-            0.0,
-        )
+        assert metrics["precision-PER"] == 0.5
+        assert metrics["recall-PER"] == 1.0
+        assert metrics["recall-LOC"] == 0.0
         assert set(model.get_metrics(reset=True).values()) == {0.0}
 
     def test_the_scores_of_each_label_are_a_choice(self, make_model):
@@ -172,10 +170,8 @@ class TestNerTagger:
         weights = f"{{ model+: {{ label_weights: {{ PER: {weight} }} }} }}"
         weighted = make_model("ner", [], weights)
         weighted.model.load_state_dict(plain.model.state_dict(), strict=False)
-        losses = []
-        for tags in (["O"], ["B-PER"]):
-            batch = batch_of(plain, ["Ann"], tags=[tags])
-            losses.append([made.model(**batch)["loss"].item() for made in (plain, weighted)])
-        (of_o, weighted_of_o), (of_name, weighted_of_name) = losses
-        assert weighted_of_o == pytest.approx(of_o, rel=1e-5)
-        assert weighted_of_name == pytest.approx(weight * of_name, rel=1e-5)
+        for tag, factor in (("O", 1.0), ("B-PER", weight)):
+            batch = batch_of(plain, ["Ann"], tags=[[tag]])
+            plain_loss = plain.model(**batch)["loss"].item()
+            weighted_loss = weighted.model(**batch)["loss"].item()
+            assert weighted_loss == pytest.approx(factor * plain_loss, rel=1e-5)

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from allennlp.modules import FeedForward
@@ -73,19 +74,16 @@ class TestEsim:
 
     def test_the_attention_of_a_word_sums_to_one(self, make_model):
         classifier = make_model("snli", BOTH)
-        output = classifier.model.make_output_human_readable(
-            classifier.model(**classifier.batch(*PAIRS))
-        )
+        output = classifier.model(**classifier.batch(*PAIRS))
+        readable = classifier.model.make_output_human_readable(output)
         lengths = [(4, 5), (1, 12), (17, 1), (1, 1)]
-        for (premise, hypothesis), attention in zip(lengths, output["attention"], strict=True):
-            for name, n_rows, n_columns in (
-                ("premise", premise, hypothesis),
-                ("hypothesis", hypothesis, premise),
-            ):
-                assert [len(row) for row in attention[name]] == [n_columns] * n_rows
-                assert [sum(row) for row in attention[name]] == pytest.approx(
-                    [1.0] * n_rows, abs=1e-5
-                )
+        for (n_premise, n_hypothesis), weights in zip(lengths, readable["attention"], strict=True):
+            premise = np.array(weights["premise"])
+            hypothesis = np.array(weights["hypothesis"])
+            assert premise.shape == (n_premise, n_hypothesis)
+            assert hypothesis.shape == (n_hypothesis, n_premise)
+            np.testing.assert_allclose(premise.sum(1), 1.0, atol=1e-5)
+            np.testing.assert_allclose(hypothesis.sum(1), 1.0, atol=1e-5)
 
     def test_dropout_is_where_the_paper_has_it(self, make_model):
         """

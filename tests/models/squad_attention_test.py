@@ -18,7 +18,9 @@ def softmax(scores):
 
 def bidaf(x, q, w, b):
     """The formulas of the docstring for one pair of texts without padding, word by word."""
-    scores = np.array([[w @ np.concatenate([x_i, q_j, x_i * q_j]) + b for q_j in q] for x_i in x])
+    scores = np.empty((len(x), len(q)))
+    for i, j in np.ndindex(*scores.shape):
+        scores[i, j] = w @ np.concatenate([x[i], q[j], x[i] * q[j]]) + b
     c = softmax(scores.max(1)) @ x
     rows = []
     for x_i, scores_i in zip(x, scores, strict=True):
@@ -31,9 +33,12 @@ def residual(x, h, w, linear):
     """The formulas of the docstring for one text without padding, word by word."""
     rows = []
     for i, h_i in enumerate(h):
-        others = [j for j in range(len(h)) if j != i]
-        scores = [w @ np.concatenate([h_i, h[j], h_i * h[j]]) for j in others]
-        a_i = softmax(np.array(scores)) @ h[others] if others else np.zeros_like(h_i)
+        a_i = np.zeros_like(h_i)
+        # The other words; one word has none.
+        others = np.delete(h, i, axis=0)
+        if len(others):
+            scores = [w @ np.concatenate([h_i, h_j, h_i * h_j]) for h_j in others]
+            a_i = softmax(np.array(scores)) @ others
         z = linear.weight.numpy() @ np.concatenate([h_i, a_i, h_i * a_i]) + linear.bias.numpy()
         rows.append(x[i] + np.maximum(z, 0))
     return np.stack(rows)
@@ -45,20 +50,19 @@ def test_bidaf_attention_computes_the_formulas(seed):
     module = BidafAttention(DIM).double()
     weights, bias = module.similarity.parameters()
     bias.data.fill_(0.3)
-    context, question = torch.randn(3, 9, DIM).double(), torch.randn(3, 5, DIM).double()
-    lengths = [(9, 2), (1, 5), (4, 1)]
-    context_mask = torch.arange(9) < torch.tensor([n for n, _ in lengths])[:, None]
-    question_mask = torch.arange(5) < torch.tensor([n for _, n in lengths])[:, None]
+    context = torch.randn(3, 9, DIM).double()
+    question = torch.randn(3, 5, DIM).double()
+    context_lengths = [9, 1, 4]
+    question_lengths = [2, 5, 1]
+    context_mask = torch.arange(9) < torch.tensor(context_lengths)[:, None]
+    question_mask = torch.arange(5) < torch.tensor(question_lengths)[:, None]
     with torch.no_grad():
-        found = module(context, context_mask, question, question_mask).numpy()
-    for row, (n_context, n_question) in enumerate(lengths):
-        expected = bidaf(
-            context[row, :n_context].numpy(),
-            question[row, :n_question].numpy(),
-            weights.detach().numpy(),
-            0.3,
-        )
-        np.testing.assert_allclose(found[row, :n_context], expected, rtol=1e-9)
+        output = module(context, context_mask, question, question_mask).numpy()
+    w = weights.detach().numpy()
+    for row in range(3):
+        x = context[row, : context_lengths[row]].numpy()
+        q = question[row, : question_lengths[row]].numpy()
+        np.testing.assert_allclose(output[row, : len(x)], bidaf(x, q, w, 0.3), rtol=1e-9)
 
 
 class TestResidualAttention:
@@ -72,13 +76,13 @@ class TestResidualAttention:
     def test_it_computes_the_formulas(self, module, lengths):
         text = torch.randn(len(lengths), max(lengths), DIM).double()
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        found = module.eval()(text, mask).numpy()
+        output = module.eval()(text, mask).numpy()
         weights = next(module.similarity.parameters()).numpy()
         for row, length in enumerate(lengths):
             alone = text[row : row + 1, :length]
             hidden = module.encoder(alone, mask[row : row + 1, :length])[0].numpy()
             expected = residual(alone[0].numpy(), hidden, weights, module.projection)
-            np.testing.assert_allclose(found[row, :length], expected, rtol=1e-7, atol=1e-12)
+            np.testing.assert_allclose(output[row, :length], expected, rtol=1e-7, atol=1e-12)
 
     def test_the_encoder_and_the_linear_layer_have_their_inputs_dropped_out(self, module):
         inputs = []
@@ -117,18 +121,19 @@ class TestBestSpan:
     def test_it_is_the_best_of_all_short_ones(self, lengths, max_length, seed):
         generator = torch.Generator().manual_seed(seed)
         mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-        start, end = (
-            (3 * torch.randn(mask.shape, generator=generator))
-            .masked_fill(~mask, min_value_of_dtype(torch.float))
-            .log_softmax(-1)
-            for _ in range(2)
-        )
+        # Shape of each: (n_texts, n_words)
+        start, end = 3 * torch.randn(2, *mask.shape, generator=generator)
+        lowest = min_value_of_dtype(torch.float)
+        start = start.masked_fill(~mask, lowest).log_softmax(-1)
+        end = end.masked_fill(~mask, lowest).log_softmax(-1)
         spans, scores = best_span(start, end, max_length)
         for row, length in enumerate(lengths):
-            every = [(i, j) for i in range(length) for j in range(i, min(i + max_length, length))]
-            score_of = {(i, j): (start[row, i] + end[row, j]).item() for i, j in every}
-            assert tuple(spans[row].tolist()) == max(every, key=score_of.get)
-            assert scores[row].item() == pytest.approx(max(score_of.values()), abs=1e-5)
+            expected = {}
+            for first in range(length):
+                for last in range(first, min(first + max_length, length)):
+                    expected[first, last] = (start[row, first] + end[row, last]).item()
+            assert tuple(spans[row].tolist()) == max(expected, key=expected.get)
+            assert scores[row].item() == pytest.approx(max(expected.values()), abs=1e-5)
 
     def test_without_a_limit_it_matches_allennlp(self):
         from allennlp_models.rc.models.utils import get_best_span

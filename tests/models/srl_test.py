@@ -5,15 +5,18 @@ import torch
 
 from tests.task_models import BOTH, EACH_PLACE, PLACES, TaskModel
 
-SENTENCE, GOLD = "Anna sells old maps", "B-ARG0 B-V B-ARG1 I-ARG1"
+SENTENCE = "Anna sells old maps"
+GOLD = "B-ARG0 B-V B-ARG1 I-ARG1"
 
 
 def batch_of(labeler: TaskModel, *sentences: str, tags: list[str] | None = None) -> dict[str, Any]:
     """The tensors of sentences in which the second word is the predicate, with tags if given."""
     rows = []
-    for sentence, row in zip(sentences, tags or [None] * len(sentences), strict=True):
+    for number, sentence in enumerate(sentences):
         words = sentence.split()
-        rows.append((words, [int(index == 1) for index in range(len(words))], row and row.split()))
+        indicator = [0, 1] + [0] * (len(words) - 2)
+        sentence_tags = None if tags is None else tags[number].split()
+        rows.append((words, indicator, sentence_tags))
     return labeler.batch(*rows)
 
 
@@ -32,9 +35,8 @@ class TestSemanticRoleLabeler:
         assert model.encoder.get_output_dim() == 300
         assert model.predicate_embedding.weight.shape == (2, 100)
         weight = model.tag_projection.weight
-        torch.testing.assert_close(
-            weight @ weight.t(), torch.eye(len(weight)), rtol=1e-4, atol=1e-4
-        )
+        products = weight @ weight.t()
+        torch.testing.assert_close(products, torch.eye(len(weight)), rtol=1e-4, atol=1e-4)
 
     def test_the_loss_is_the_mean_over_words(self, make_model):
         made = make_model("srl", BOTH)
@@ -43,9 +45,8 @@ class TestSemanticRoleLabeler:
         for logits, tags in zip(output["logits"], (GOLD, "B-ARG0 B-V"), strict=True):
             for row, tag in zip(logits, tags.split(), strict=False):
                 probabilities = row.exp() / row.exp().sum()
-                losses.append(
-                    -probabilities[made.model.vocab.get_token_index(tag, "labels")].log().item()
-                )
+                number = made.model.vocab.get_token_index(tag, "labels")
+                losses.append(-probabilities[number].log().item())
         assert len(losses) == 6
         assert output["loss"].item() == pytest.approx(sum(losses) / 6, rel=1e-5)
 
@@ -63,33 +64,32 @@ class TestSemanticRoleLabeler:
         """`I-ARG1` is best everywhere, but may not come first."""
         made = make_model("srl", [])
         say(made, "I-ARG1")
-        made.model.tag_projection.bias.data[
-            made.model.vocab.get_token_index("B-ARG1", "labels")
-        ] = 0.5
+        number = made.model.vocab.get_token_index("B-ARG1", "labels")
+        made.model.tag_projection.bias.data[number] = 0.5
         output = made.model.make_output_human_readable(made.model(**batch_of(made, SENTENCE)))
         assert output["tags"] == [["B-ARG1", "I-ARG1", "I-ARG1", "I-ARG1"]]
 
     @pytest.mark.parametrize("place", EACH_PLACE)
     def test_the_predicates_of_a_sentence_share_its_embedded_words(self, make_model, place):
         made = make_model("srl", PLACES[place])
-        first, second = SENTENCE.split(), ["It", "rains"]
+        sells = SENTENCE.split()
         rows = [
-            (first, [1, 0, 0, 0]),
-            (first, [0, 1, 0, 0]),
-            (second, [0, 1]),
-            (first, [0, 0, 1, 0]),
+            (sells, [1, 0, 0, 0]),
+            (sells, [0, 1, 0, 0]),
+            (["It", "rains"], [0, 1]),
+            (sells, [0, 0, 1, 0]),
         ]
         alone = [made.model(**made.batch(row))["logits"][0] for row in rows]
-        batch, embedded = made.batch(*rows), []
+        batch = made.batch(*rows)
+        embedded = []
         for embedder in (made.model.text_field_embedder, made.model.output_embedder):
             if embedder is not None:
                 embedder.register_forward_hook(
                     lambda module, args, output: embedded.append(len(output))
                 )
-        for logits, expected, (words, _) in zip(
-            made.model(**batch)["logits"], alone, rows, strict=True
-        ):
-            torch.testing.assert_close(logits[: len(words)], expected, rtol=0, atol=1e-5)
+        together = made.model(**batch)["logits"]
+        for logits, expected in zip(together, alone, strict=True):
+            torch.testing.assert_close(logits[: len(expected)], expected, rtol=0, atol=1e-5)
         # In training, each predicate has its own dropout.
         made.model.train()(**batch)
         n_embedders = 1 + ("output" in PLACES[place])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from elmo_tasks.modules import DistinctCharactersEncoder, UnpaddedCnn
 
-N_CHARACTERS, DIM = 5, 3
+N_CHARACTERS = 5
+DIM = 3
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -24,21 +25,16 @@ def double_precision():
 def embedders(encoder="elmo_cnn", dropout=0.0):
     """Ours, and AllenNLP's with the same weights."""
     torch.manual_seed(0)
-    encoders = {
-        "elmo_cnn": lambda: (
-            UnpaddedCnn(DIM, 4, ngram_filter_sizes=(2, 3)),
-            CnnEncoder(DIM, 4, (2, 3)),
-        ),
-        "lstm": lambda: (LstmSeq2VecEncoder(DIM, 8), LstmSeq2VecEncoder(DIM, 8)),
-    }[encoder]()
-    ours, theirs = (
-        kind(Embedding(DIM, N_CHARACTERS), encoder, dropout).double()
-        for kind, encoder in zip(
-            (DistinctCharactersEncoder, TokenCharactersEncoder), encoders, strict=True
-        )
-    )
+    if encoder == "elmo_cnn":
+        our_encoder = UnpaddedCnn(DIM, 4, ngram_filter_sizes=(2, 3))
+        their_encoder = CnnEncoder(DIM, 4, (2, 3))
+    else:
+        our_encoder = LstmSeq2VecEncoder(DIM, 8)
+        their_encoder = LstmSeq2VecEncoder(DIM, 8)
+    ours = DistinctCharactersEncoder(Embedding(DIM, N_CHARACTERS), our_encoder, dropout)
+    theirs = TokenCharactersEncoder(Embedding(DIM, N_CHARACTERS), their_encoder, dropout)
     theirs.load_state_dict(ours.state_dict())
-    return ours, theirs
+    return ours.double(), theirs.double()
 
 
 def results(module, *inputs):
@@ -46,15 +42,20 @@ def results(module, *inputs):
     output = module(*inputs)
     # A different weight per position gives equal words different gradients.
     weights = torch.linspace(-1, 1, output.numel()).view(output.shape)
-    wanted = [*module.parameters(), *(tensor for tensor in inputs if tensor.requires_grad)]
-    return [output, *torch.autograd.grad((output * weights).sum() + (output**2).sum(), wanted)]
+    loss = (output * weights).sum() + (output**2).sum()
+    leaves = list(module.parameters())
+    for tensor in inputs:
+        if tensor.requires_grad:
+            leaves.append(tensor)
+    return [output, *torch.autograd.grad(loss, leaves)]
 
 
 def padded(sentences):
-    characters = torch.zeros(len(sentences), max(map(len, sentences)), 4, dtype=torch.long)
+    n_timesteps = max(len(sentence) for sentence in sentences)
+    characters = torch.zeros(len(sentences), n_timesteps, 4, dtype=torch.long)
     for row, sentence in enumerate(sentences):
-        for place, word in enumerate(sentence):
-            characters[row, place, : len(word)] = torch.tensor(word)
+        for position, word in enumerate(sentence):
+            characters[row, position, : len(word)] = torch.tensor(word)
     return characters
 
 
@@ -69,17 +70,17 @@ class TestDistinctCharactersEncoder:
     def test_it_equals_allennlps(self, sentences, encoder):
         ours, theirs = embedders(encoder)
         characters = padded(sentences)
-        torch.testing.assert_close(
-            results(ours, characters), results(theirs, characters), rtol=1e-9, atol=1e-12
-        )
+        expected = results(theirs, characters)
+        torch.testing.assert_close(results(ours, characters), expected, rtol=1e-9, atol=1e-12)
 
     def test_each_distinct_word_is_encoded_once(self):
         ours, _ = embedders()
-        seen = []
-        (cnn,) = (module for module in ours.modules() if isinstance(module, UnpaddedCnn))
-        cnn.register_forward_pre_hook(lambda module, inputs: seen.append(len(inputs[0])))
+        batch_sizes = []
+        (cnn,) = [module for module in ours.modules() if isinstance(module, UnpaddedCnn)]
+        cnn.register_forward_pre_hook(lambda module, inputs: batch_sizes.append(len(inputs[0])))
         ours(padded([[[1, 2], [3], [1, 2]], [[3]]]))
-        assert seen == [3]
+        # One is padding.
+        assert batch_sizes == [3]
 
     def test_each_place_has_its_own_dropout(self):
         ours, theirs = embedders("lstm", dropout=0.5)
@@ -92,7 +93,8 @@ class TestDistinctCharactersEncoder:
 
 def cnns(**kwargs):
     torch.manual_seed(0)
-    ours, theirs = (cnn(DIM, 5, **kwargs) for cnn in (UnpaddedCnn, CnnEncoder))
+    ours = UnpaddedCnn(DIM, 5, **kwargs)
+    theirs = CnnEncoder(DIM, 5, **kwargs)
     theirs.load_state_dict(ours.state_dict())
     return ours, theirs
 
@@ -115,9 +117,8 @@ class TestUnpaddedCnn:
             ngram_filter_sizes=widths, conv_layer_activation=activation, output_dim=output_dim
         )
         tokens, mask = batch(lengths, 8)
-        torch.testing.assert_close(
-            results(ours, tokens, mask), results(theirs, tokens, mask), rtol=1e-9, atol=1e-12
-        )
+        expected = results(theirs, tokens, mask)
+        torch.testing.assert_close(results(ours, tokens, mask), expected, rtol=1e-9, atol=1e-12)
 
     @given(
         st.lists(st.integers(0, 8), min_size=1, max_size=9),
@@ -129,14 +130,16 @@ class TestUnpaddedCnn:
         ours = UnpaddedCnn(DIM, 5, partial_windows=True, ngram_filter_sizes=widths)
         ours.load_state_dict(theirs.state_dict())
         tokens, mask = batch(lengths, 8)
-        for index, length in enumerate(lengths):
-            for place, (width, features) in enumerate(
-                zip(widths, ours(tokens, mask)[index].split(5), strict=True)
-            ):
-                word = torch.cat([tokens[index, :length], tokens.new_zeros(width + 7, DIM)])[None]
-                counted = torch.arange(word.size(1))[None] < length + width - 1
-                expected = theirs(word, counted)[0].split(5)[place] if length else torch.zeros(5)
-                torch.testing.assert_close(features, expected, rtol=1e-9, atol=1e-12)
+        output = ours(tokens, mask)
+        for row, length in enumerate(lengths):
+            expected = torch.zeros(len(widths), 5)
+            for number, width in enumerate(widths):
+                if length:
+                    zeros = tokens.new_zeros(width + 7, DIM)
+                    word = torch.cat([tokens[row, :length], zeros])[None]
+                    is_counted = torch.arange(word.size(1))[None] < length + width - 1
+                    expected[number] = theirs(word, is_counted)[0].split(5)[number]
+            torch.testing.assert_close(output[row], expected.flatten(), rtol=1e-9, atol=1e-12)
 
     def test_words_that_are_all_too_short_give_zeros_and_zero_gradients(self):
         ours, _ = cnns(ngram_filter_sizes=(3, 4))

@@ -12,17 +12,16 @@ def test_it_drops_the_given_share_and_scales_the_rest(p):
     dropped = Dropout(p)(torch.ones(n))
     share = float((dropped == 0).double().mean())
     assert abs(share - p) < 5 * (p * (1 - p) / n) ** 0.5
-    torch.testing.assert_close(
-        dropped[dropped != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0
-    )
+    kept = dropped[dropped != 0].unique()
+    torch.testing.assert_close(kept, torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
 
 
 def test_neighbours_that_share_a_draw_are_independent():
     torch.manual_seed(6)
     dropped = Dropout(0.3)(torch.ones(400_000)).view(-1, 4) == 0
-    for first, second in ((0, 1), (0, 3), (1, 2), (2, 3)):
-        both = float((dropped[:, first] & dropped[:, second]).double().mean())
-        assert abs(both - 0.09) < 5 * (0.09 * 0.91 / len(dropped)) ** 0.5
+    for column, other_column in ((0, 1), (0, 3), (1, 2), (2, 3)):
+        share_of_both = float((dropped[:, column] & dropped[:, other_column]).double().mean())
+        assert abs(share_of_both - 0.09) < 5 * (0.09 * 0.91 / len(dropped)) ** 0.5
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

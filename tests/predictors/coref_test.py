@@ -1,9 +1,10 @@
 import re
+from itertools import chain
 
 import pytest
 
-from elmo_tasks.predictors.coref import resolved_text
-from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.pos_tagger import PosTagger
+from elmo_tasks.predictors.pronouns import LocatedMention, resolved_text
 from elmo_tasks.text import located_sentences
 
 # Mentions are marked with the number of their chain.
@@ -58,30 +59,36 @@ TEXTS = {
 }
 
 
-def parsed(marked: str) -> tuple[str, list, list]:
+def parsed(marked: str) -> tuple[str, list[list[str]], list[list[LocatedMention]]]:
     """
     The text, its sentences, and its chains of the first and last word of each mention, and its
     place.
     """
-    text, opened, spans = "", [], []
-    for part in re.findall(r"\[\d |\]|[^][]+", marked):
-        if part == "]":
+    text = ""
+    opened = []
+    spans = []
+    for token in re.findall(r"\[\d |\]|[^][]+", marked):
+        if token == "]":
             number, start = opened.pop()
             spans.append((number, start, len(text)))
-        elif part.startswith("["):
-            opened.append((int(part[1]), len(text)))
+        elif token.startswith("["):
+            opened.append((int(token[1]), len(text)))
         else:
-            text += part
-    sentences = located_sentences(text)
-    words = [word for sentence in sentences for word in sentence]
-    chains: dict[int, list] = {}
+            text += token
+    located = located_sentences(text)
+    words = list(chain.from_iterable(located))
+    chains: dict[int, list[LocatedMention]] = {}
     for number, start, end in sorted(spans):
-        inside = [
-            index for index, word in enumerate(words) if start <= word.start and word.end <= end
-        ]
-        place = {"text": text[start:end], "start": start, "end": end}
-        chains.setdefault(number, []).append(((inside[0], inside[-1]), place))
-    return text, [[word.text for word in sentence] for sentence in sentences], list(chains.values())
+        positions = []
+        for position, word in enumerate(words):
+            if start <= word.start and word.end <= end:
+                positions.append(position)
+        mention = LocatedMention(positions[0], positions[-1], text[start:end], start, end)
+        chains.setdefault(number, []).append(mention)
+    sentences = []
+    for located_words in located:
+        sentences.append([word.text for word in located_words])
+    return text, sentences, list(chains.values())
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import spacy
-import torch
 
 from elmo_tasks.data import PosReader
 from elmo_tasks.predictors import PosPredictor
-from elmo_tasks.predictors.parts_of_speech import PosTagger
+from elmo_tasks.predictors.pos_tagger import PosTagger
 from elmo_tasks.text import in_nfc
 from tests.task_models import PLACES
 
@@ -22,17 +21,16 @@ def text_at(text: str, place: dict) -> str:
 class TestPlaces:
     def test_places_of_entities(self, made_predictor):
         def tag_single_words(model):
-            tags = model.vocab.get_index_to_token_vocabulary("labels").values()
-            model.tag_projection.bias.data.copy_(
-                torch.tensor([5.0 * tag.startswith("U-") for tag in tags])
-            )
+            for number, tag in model.vocab.get_index_to_token_vocabulary("labels").items():
+                model.tag_projection.bias.data[number] = 5.0 * tag.startswith("U-")
 
         predictor = made_predictor("ner", change=tag_single_words)
         spans = predictor.predict(TEXT)["spans"]
-        assert spans and all(text_at(TEXT, span) == span["text"] for span in spans)
-        assert all(
-            "start_char" not in span for span in predictor.predict_tokenized(TEXT.split())["spans"]
-        )
+        assert spans
+        for span in spans:
+            assert text_at(TEXT, span) == span["text"]
+        for span in predictor.predict_tokenized(TEXT.split())["spans"]:
+            assert "start_char" not in span
 
     def test_places_of_arguments(self, made_predictor):
         predictor = made_predictor("srl")
@@ -65,14 +63,10 @@ class TestPlaces:
 class TestPartsOfSpeech:
     @pytest.mark.parametrize(("tags", "expected"), [("upos", ("A|B", None)), ("both", ("A", "B"))])
     def test_a_tag_of_two_columns_is_divided(self, make_model, tags, expected):
-        predictor = PosPredictor(
-            make_model("pos_tagger", PLACES["none"]).model, PosReader(tags=tags)
-        )
-        prediction = {
-            "tags": ["A|B"],
-            "probabilities": [1.0],
-            "places": [{"start_char": 0, "end_char": 3}],
-        }
+        model = make_model("pos_tagger", PLACES["none"]).model
+        predictor = PosPredictor(model, PosReader(tags=tags))
+        places = [{"start_char": 0, "end_char": 3}]
+        prediction = {"tags": ["A|B"], "probabilities": [1.0], "places": places}
         (word,) = predictor.result([prediction], "Yes")
         assert (word["text"], word["label"], word.get("xpos")) == ("Yes", *expected)
 
@@ -83,32 +77,30 @@ class TestCorefResolved:
         text = "Ann Lee  sang. She lost her hat and his."
         clusters = [[[0, 1], [4, 4], [9, 9]]]
         finish = predictor.finish
-        monkeypatch.setattr(
-            predictor, "finish", lambda i, output: finish(i, output | {"clusters": clusters})
-        )
-        assert (
-            predictor.coref_resolved(text) == "Ann Lee  sang. Ann Lee lost her hat and Ann Lee's."
-        )
+
+        def finish_with_clusters(instance, output):
+            return finish(instance, output | {"clusters": clusters})
+
+        monkeypatch.setattr(predictor, "finish", finish_with_clusters)
+        resolved = "Ann Lee  sang. Ann Lee lost her hat and Ann Lee's."
+        assert predictor.coref_resolved(text) == resolved
 
 
 class TestSrlPredictor:
     def test_there_is_a_prediction_for_each_predicate(self, made_predictor):
         words = ["Anna", "sings", "and", "eats"]
         output = made_predictor("srl").predict_json({"words": words, "predicates": [3, 1]})
-        assert output["words"] == words and [verb["verb"] for verb in output["verbs"]] == [
-            "eats",
-            "sings",
-        ]
+        assert output["words"] == words
+        assert [verb["verb"] for verb in output["verbs"]] == ["eats", "sings"]
         for verb in output["verbs"]:
             assert len(verb["tags"]) == len(verb["probabilities"]) == 4
             assert all(0.0 < probability <= 1.0 for probability in verb["probabilities"])
 
     @pytest.mark.parametrize("predicates", [[-1], [2]])
     def test_a_predicate_beyond_the_words_is_an_error(self, made_predictor, predicates):
+        line = {"words": ["Anna", "sings"], "predicates": predicates}
         with pytest.raises(ValueError, match="predicates"):
-            made_predictor("srl").predict_json(
-                {"words": ["Anna", "sings"], "predicates": predicates}
-            )
+            made_predictor("srl").predict_json(line)
 
 
 class TestSnliPredictor:
@@ -116,16 +108,15 @@ class TestSnliPredictor:
         pair = ("Two dogs run .", "Animals move .")
         assert "attention" not in made_predictor("snli").predict(*pair)
         attention = made_predictor("snli", attention=True).predict(*pair)["attention"]
-        assert np.shape(attention["premise"]) == (4, 3) and np.shape(attention["hypothesis"]) == (
-            3,
-            4,
-        )
+        assert np.shape(attention["premise"]) == (4, 3)
+        assert np.shape(attention["hypothesis"]) == (3, 4)
 
 
 class TestSpeakers:
     def test_they_and_the_genre_reach_the_model(self, made_predictor):
-        inputs = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
-        metadata = made_predictor("coref").read_line(inputs).parts[0][0]["metadata"].metadata
+        line = {"sentences": [["Yes", "."], ["No"]], "speakers": ["A", "B"], "genre": "tc"}
+        ((instance,),) = made_predictor("coref").read_line(line).parts
+        metadata = instance["metadata"].metadata
         assert metadata["speakers"] == [["A", "A"], ["B"]] and metadata["genre"] == "tc"
 
 
@@ -142,24 +133,25 @@ class TestVerbs:
     def test_the_included_tagger_finds_them_in_one_pass_over_pieces(
         self, made_predictor, monkeypatch
     ):
-        calls = []
+        lengths = []
         tag = PosTagger.__call__
-        monkeypatch.setattr(
-            PosTagger,
-            "__call__",
-            lambda self, sentences: calls.append([*map(len, sentences)]) or tag(self, sentences),
-        )
-        found = verbs(
-            made_predictor("srl"),
-            "Anna can sing songs",
-            "dogs " * 98 + "sing",
-            "The old dog was sleeping .",
-        )
-        assert found[::2] == [["can", "sing"], ["was", "sleeping"]] and calls == [[4, 96, 3, 6]]
+
+        def note_and_tag(tagger, sentences):
+            lengths.append([len(words) for words in sentences])
+            return tag(tagger, sentences)
+
+        monkeypatch.setattr(PosTagger, "__call__", note_and_tag)
+        sentences = ["Anna can sing songs", "dogs " * 98 + "sing", "The old dog was sleeping ."]
+        anna, _, dog = verbs(made_predictor("srl"), *sentences)
+        assert anna == ["can", "sing"]
+        assert dog == ["was", "sleeping"]
+        assert lengths == [[4, 96, 3, 6]]
 
 
 def verbs(predictor, *sentences: str) -> list[list[str]]:
-    predictions = predictor.predict_batch_json(
-        [{"words": sentence.split()} for sentence in sentences]
-    )
-    return [[verb["verb"] for verb in prediction["verbs"]] for prediction in predictions]
+    """The predicates of each sentence."""
+    lines = [{"words": sentence.split()} for sentence in sentences]
+    predicates = []
+    for prediction in predictor.predict_batch_json(lines):
+        predicates.append([verb["verb"] for verb in prediction["verbs"]])
+    return predicates

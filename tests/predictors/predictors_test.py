@@ -1,7 +1,10 @@
 """Tests of what all task predictors have in common."""
 
 import json
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from allennlp.data import Instance
 from allennlp.interpret.attackers import InputReduction
@@ -13,7 +16,8 @@ from allennlp.interpret.saliency_interpreters import (
 from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import SentencePredictor
-from elmo_tasks.predictors.interpretation import texts_of
+from elmo_tasks.predictors.interpretation import names_of_texts
+from elmo_tasks.predictors.tokens import tokens_of
 from tests.predictors.trained_task_test import rounded
 from tests.task_models import EACH_PLACE, PLACES, TASKS
 
@@ -81,9 +85,15 @@ BAD_GOLD = {
 }  # fmt: skip
 
 
-def read(predictor: Predictor, path) -> list[Instance]:
+def read(predictor: Predictor, path: Path) -> list[Instance]:
     """Reads without gold, as `allennlp predict --use-dataset-reader` does."""
     return list(predictor._dataset_reader.read(path))
+
+
+def first_instance(predictor: Predictor, line: dict[str, Any]) -> Instance:
+    """The first instance of a line."""
+    instances = predictor.instances_of(predictor.read_line(line).parts)
+    return instances[0][0]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -102,33 +112,31 @@ class TestAllTasks:
     def test_bad_lines_are_errors_with_their_numbers(self, made_predictor, task):
         predictor = made_predictor(task, keep_going=True)
         key = next(iter(LINES[task][0]))
-        bad = ["no JSON", '{"body": "a"}', json.dumps({key: 7}), "[1]"]
-        bad += [
-            json.dumps({"words": words, "sentences": [words]})
-            for words in (["a", ""], ["\t"], [7], ["<S>"], "a")
-        ]
+        lines = ["no JSON", '{"body": "a"}', json.dumps({key: 7}), "[1]"]
+        for words in (["a", ""], ["\t"], [7], ["<S>"], "a"):
+            lines.append(json.dumps({"words": words, "sentences": [words]}))
         # The last line is good, in a file with a byte order mark.
-        lines = [
-            predictor.load_line(line) for line in [*bad, "\ufeff" + json.dumps(LINES[task][0])]
-        ]
-        *errors, good = predictor.predict_batch_json(lines)
-        assert [error["line"] for error in errors] == list(range(1, 10)) and "error" not in good
-        strict = made_predictor(task)
-        strict.load_line("{}")
+        lines.append("\ufeff" + json.dumps(LINES[task][0]))
+        contents = [predictor.load_line(line) for line in lines]
+        predictions = predictor.predict_batch_json(contents)
+        assert "error" not in predictions.pop()
+        assert [error["line"] for error in predictions] == list(range(1, 10))
+
+    def test_a_bad_line_is_an_error_without_keep_going(self, made_predictor, task):
+        predictor = made_predictor(task)
+        predictor.load_line("{}")
         with pytest.raises(ValueError, match="line 2"):
-            strict.predict_json(strict.load_line(bad[1]))
-        for given in ("in.jsonl", ["in.jsonl"], [None]):
+            predictor.predict_json(predictor.load_line('{"body": "a"}'))
+        for inputs in ("in.jsonl", ["in.jsonl"], [None]):
             with pytest.raises(ValueError, match="expected a line like"):
-                strict.predict_batch_json(given)
+                predictor.predict_batch_json(inputs)
 
     def test_the_files_of_the_task_are_read_without_gold(self, make_model, fixtures_root, task):
         made = make_model(task, PLACES["none"])
         predictor = Predictor.by_name(made.model.default_predictor)(made.model, made.reader)
-        (path,) = (
-            (fixtures_root / task).glob("dev*[!t]")
-            if task == "snli"
-            else (fixtures_root / task).glob("dev*")
-        )
+        # SNLI has also a text file.
+        pattern = "dev*[!t]" if task == "snli" else "dev*"
+        (path,) = (fixtures_root / task).glob(pattern)
         instance = read(predictor, path)[0]
         assert not {"label", "tags", "span_start"} & instance.fields.keys()
         assert not {"clusters", "gold_tags"} & instance["metadata"].metadata.keys()
@@ -141,8 +149,10 @@ class TestAllTasks:
         predictor = made_predictor(task)
         outputs = predictor.predict_batch_instance(read(predictor, tmp_path / "file"))
         assert len(outputs) == n_inputs
-        ids = {"snli": ["x", "x"], "squad": ["a", "b"]}.get(task, [])
-        assert [output.get("pairID", output.get("id")) for output in outputs[: len(ids)]] == ids
+        if task == "snli":
+            assert [output["pairID"] for output in outputs] == ["x", "x"]
+        if task == "squad":
+            assert [output["id"] for output in outputs] == ["a", "b"]
 
     def test_the_language_decides_about_words(self, made_predictor, task):
         predictor = made_predictor(task, language="xx")
@@ -152,31 +162,28 @@ class TestAllTasks:
             "squad": ["question", "passage"],
         }
         line = dict.fromkeys(keys.get(task, ["sentence"]), "Ann isn't singing.")
-        ((instance, *_),) = predictor.instances_of(predictor.read_line(line).parts)
-        field = instance[texts_of(instance)[0]]
-        words = [token.text for token in (field[0] if task == "coref" else field)]
-        assert words == ["Ann", "isn't", "singing", "."]
+        instance = first_instance(predictor, line)
+        tokens = tokens_of(instance[names_of_texts(instance)[0]])
+        assert [token.text for token in tokens] == ["Ann", "isn't", "singing", "."]
 
     @pytest.mark.parametrize(
         "interpreter",
         [
             SimpleGradient,
-            *(
-                pytest.param(each, marks=pytest.mark.weekly)
-                for each in (IntegratedGradient, SmoothGradient)
-            ),
+            pytest.param(IntegratedGradient, marks=pytest.mark.weekly),
+            pytest.param(SmoothGradient, marks=pytest.mark.weekly),
         ],
     )
     def test_interpreters_give_each_word_a_weight(self, made_predictor, task, interpreter):
         predictor = made_predictor(task)
-        weights = interpreter(predictor).saliency_interpret_from_json(LINES[task][1])["instance_1"]
-        ((instance, *_),) = predictor.instances_of(predictor.read_line(LINES[task][1]).parts)
-        for name, text in zip(texts_of(instance), sorted(weights, reverse=True), strict=True):
-            field = instance[name]
-            n_words = sum(map(len, field)) if task == "coref" else len(field)
-            assert len(weights[text]) == n_words and sum(weights[text]) == pytest.approx(
-                1.0, abs=1e-3
-            )
+        line = LINES[task][1]
+        weights = interpreter(predictor).saliency_interpret_from_json(line)["instance_1"]
+        instance = first_instance(predictor, line)
+        names = names_of_texts(instance)
+        # `grad_input_1` is the last text.
+        for name, key in zip(names, sorted(weights, reverse=True), strict=True):
+            assert len(weights[key]) == len(tokens_of(instance[name]))
+            assert sum(weights[key]) == pytest.approx(1.0, abs=1e-3)
 
     @pytest.mark.parametrize("places", EACH_PLACE)
     def test_gradients_are_differences_of_the_loss(self, made_predictor, task, places):
@@ -184,8 +191,10 @@ class TestAllTasks:
         before = predictor.predict_json(LINES[task][1])
         instance = predictor.json_to_labeled_instances(LINES[task][1])[0]
         gradients, output = predictor.get_gradients([instance])
-        first = gradients[f"grad_input_{len(texts_of(instance))}"][0]
-        word, dim = divmod(int(abs(first).argmax()), first.shape[1])
+        n_texts = len(names_of_texts(instance))
+        # Of the first text. Shape: (n_words, dim)
+        gradient = gradients[f"grad_input_{n_texts}"][0]
+        word, dim = np.unravel_index(abs(gradient).argmax(), gradient.shape)
 
         def loss_with(change: float) -> float:
             calls = []
@@ -202,8 +211,10 @@ class TestAllTasks:
 
         assert loss_with(0) == float(output["loss"])
         # A step may be too small for float32, or so large that it crosses the bend of a ReLU.
-        differences = [(loss_with(step) - loss_with(-step)) / (2 * step) for step in (0.01, 0.02)]
-        assert pytest.approx(first[word, dim], rel=0.05) in differences
+        differences = []
+        for step in (0.01, 0.02):
+            differences.append((loss_with(step) - loss_with(-step)) / (2 * step))
+        assert pytest.approx(gradient[word, dim], rel=0.05) in differences
         # The model is as before, for other threads.
         assert predictor.predict_json(LINES[task][1]) == rounded(before)
 
@@ -213,15 +224,13 @@ class TestAllTasks:
             pytest.skip("mentions are numbers of words, which change with each removed word")
         if task == "squad" and places != "none":
             pytest.skip("AllenNLP compares the passages, whose character ids are arrays")
-        names = {"snli": ("hypothesis", "grad_input_1"), "squad": ("question", "grad_input_2")}
-        of_text, predictor = (
-            names.get(task, ("tokens", "grad_input_1")),
-            made_predictor(task, places),
-        )
-        reduced = InputReduction(predictor).attack_from_json(LINES[task][1], *of_text)
-        assert reduced["final"] and all(
-            set(words) <= set(reduced["original"]) for words in reduced["final"]
-        )
+        field = {"snli": "hypothesis", "squad": "question"}.get(task, "tokens")
+        gradient = "grad_input_2" if task == "squad" else "grad_input_1"
+        attacker = InputReduction(made_predictor(task, places))
+        reduced = attacker.attack_from_json(LINES[task][1], field, gradient)
+        assert reduced["final"]
+        for words in reduced["final"]:
+            assert set(words) <= set(reduced["original"])
 
 
 class TestBatches:
@@ -230,24 +239,15 @@ class TestBatches:
         self, made_predictor, tmp_path, task
     ):
         pairs = [("Ann sang.", "She sang."), ("Ann sang.", ""), (" ", "She sang.")]
-        if task == "snli":
-            rows = [
-                {"sentence1": one, "sentence2": two, "pairID": f"{one}{two}"} for one, two in pairs
-            ]
-            (tmp_path / "file").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        else:
-            rows = [
-                {"context": one, "qas": [{"question": two, "id": f"{one}{two}"}]}
-                for one, two in pairs
-            ]
-            (tmp_path / "file").write_text(json.dumps({"data": [{"paragraphs": rows}]}))
+        write = {"snli": write_snli, "squad": write_squad}[task]
+        write(tmp_path / "file", pairs)
         predictor = made_predictor(task)
         outputs = predictor.predict_batch_instance(read(predictor, tmp_path / "file"))
-        assert [output.pop("pairID", output.pop("id", None)) for output in outputs] == [
-            "".join(pair) for pair in pairs
-        ]
+        id_key = {"snli": "pairID", "squad": "id"}[task]
+        assert [output.pop(id_key) for output in outputs] == ["0", "1", "2"]
         empty = predictor.predict(*pairs[1])
-        assert outputs[0].keys() > empty.keys() and outputs[1:] == [empty, empty]
+        assert outputs[0].keys() > empty.keys()
+        assert outputs[1:] == [empty, empty]
 
     def test_they_are_bounded_by_words(self, make_model):
         made = make_model("sst", PLACES["none"])
@@ -259,3 +259,19 @@ class TestBatches:
         lines = [{"words": ["good"] * length} for length in (3, 3, 3000, 3, 3, 3)]
         assert len(predictor.predict_batch_json(lines)) == 6
         assert sizes == [2, 4]
+
+
+def write_snli(path: Path, pairs: list[tuple[str, str]]) -> None:
+    lines = []
+    for number, (premise, hypothesis) in enumerate(pairs):
+        row = {"sentence1": premise, "sentence2": hypothesis, "pairID": str(number)}
+        lines.append(json.dumps(row) + "\n")
+    path.write_text("".join(lines))
+
+
+def write_squad(path: Path, pairs: list[tuple[str, str]]) -> None:
+    paragraphs = []
+    for number, (passage, question) in enumerate(pairs):
+        questions = [{"question": question, "id": str(number)}]
+        paragraphs.append({"context": passage, "qas": questions})
+    path.write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))

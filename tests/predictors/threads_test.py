@@ -36,12 +36,13 @@ def many_switches() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def texts(n_texts: int, lengths: str) -> list[str]:
+def random_texts(n_texts: int, lengths: str) -> list[str]:
     draw = random.Random(lengths)
-    return [
-        " ".join(draw.choices(TEXT.split(), k=draw.randint(*LENGTHS[lengths])))
-        for _ in range(n_texts)
-    ]
+    texts = []
+    for _ in range(n_texts):
+        n_words = draw.randint(*LENGTHS[lengths])
+        texts.append(" ".join(draw.choices(TEXT.split(), k=n_words)))
+    return texts
 
 
 def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
@@ -49,72 +50,87 @@ def by_threads(function: Callable[[Any], Any], inputs: list[Any]) -> list[Any]:
         return list(pool.map(function, inputs))
 
 
+def spans_of(results: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [(name["start"], name["end"]) for name in results]
+
+
 @pytest.mark.parametrize("places", EACH_PLACE)
 @pytest.mark.parametrize("task", INPUTS)
 def test_a_task(archive, task, places):
     path = archive(task, places, 3)
-    one, shared = TrainedTask(path), TrainedTask(path)
+    unshared = TrainedTask(path)
+    shared = TrainedTask(path)
     for lengths in LENGTHS:
-        found = texts(8 * INPUTS[task], lengths)
-        inputs = (
-            list(zip(found[:8], found[-8:], strict=True))
-            if INPUTS[task] == 2
-            else [(each,) for each in found]
-        )
-        expected = [one(*each) for each in inputs]
+        texts = random_texts(8 * INPUTS[task], lengths)
+        columns = [texts[:8], texts[8:]][: INPUTS[task]]
+        inputs = list(zip(*columns, strict=True))
+        expected = [unshared(*texts_of_input) for texts_of_input in inputs]
         # The first calls of a new model, too.
-        assert by_threads(lambda each: shared(*each), inputs) == rounded(expected)
+        results = by_threads(lambda texts_of_input: shared(*texts_of_input), inputs)
+        assert results == rounded(expected)
         # A list of texts is a batch.
-        batches = [
-            [list(column) for column in zip(*inputs[n : n + 2], strict=True)]
-            for n in range(0, 8, 2)
-        ]
-        assert by_threads(lambda each: shared(*each), batches) == rounded(
-            [one(*each) for each in batches]
-        )
+        batches = []
+        for number in range(0, 8, 2):
+            batches.append([column[number : number + 2] for column in columns])
+        expected = [unshared(*batch) for batch in batches]
+        assert by_threads(lambda batch: shared(*batch), batches) == rounded(expected)
 
 
-@pytest.mark.parametrize("door", ["pipeline", "task"])
-def test_the_first_load(archive, monkeypatch, door):
-    """Threads load a pipeline's model once, and models of their own one after the other."""
-    path, text = archive("ner", "both", 3), " ".join(TEXT.split()[:6])
-    pipeline, loads = spacy.blank("en"), []
-    component = pipeline.add_pipe("elmo_ner", config={"model": str(path)})
-    expected = [(each["start"], each["end"]) for each in TrainedTask(path)(text)]
+@pytest.fixture
+def loads(monkeypatch) -> list[TrainedTask]:
+    """The tasks that are loaded during a test."""
+    loaded = []
     initialize = TrainedTask.__init__
-    monkeypatch.setattr(
-        TrainedTask,
-        "__init__",
-        lambda *given, **options: loads.append(1) or initialize(*given, **options),
-    )
-    calls: dict[str, Callable[[Any], list[tuple[int, int]]]] = {
-        "pipeline": lambda _: [
-            (span.start_char, span.end_char) for span in component(pipeline.make_doc(text)).ents
-        ],
-        "task": lambda _: [(each["start"], each["end"]) for each in TrainedTask(path)(text)],
-    }
-    assert by_threads(calls[door], [None] * 8) == [expected] * 8
-    assert len(loads) == {"pipeline": 1, "task": 8}[door]
+
+    def note_and_initialize(task: TrainedTask, *arguments: Any, **options: Any) -> None:
+        loaded.append(task)
+        initialize(task, *arguments, **options)
+
+    monkeypatch.setattr(TrainedTask, "__init__", note_and_initialize)
+    return loaded
+
+
+class TestFirstLoad:
+    TEXT = " ".join(TEXT.split()[:6])
+
+    def test_a_pipeline_loads_its_model_once(self, archive, loads):
+        path = archive("ner", "both", 3)
+        expected = spans_of(TrainedTask(path)(self.TEXT))
+        pipeline = spacy.blank("en")
+        component = pipeline.add_pipe("elmo_ner", config={"model": str(path)})
+        loads.clear()
+
+        def spans_of_doc(text: str) -> list[tuple[int, int]]:
+            doc = component(pipeline.make_doc(text))
+            return [(span.start_char, span.end_char) for span in doc.ents]
+
+        assert by_threads(spans_of_doc, [self.TEXT] * 8) == [expected] * 8
+        assert len(loads) == 1
+
+    def test_models_of_threads_are_loaded_one_after_the_other(self, archive, loads):
+        path = archive("ner", "both", 3)
+        expected = spans_of(TrainedTask(path)(self.TEXT))
+        results = by_threads(lambda text: TrainedTask(path)(text), [self.TEXT] * 8)
+        assert [spans_of(names) for names in results] == [expected] * 8
+        assert len(loads) == 1 + 8
 
 
 class TestVectors:
     @pytest.mark.parametrize("is_cached", [pytest.param(False, marks=pytest.mark.weekly), True])
     def test_elmo(self, tmp_path, is_cached):
-        elmo = Elmo.from_pretrained(
-            layer_cache=LayerCache(tmp_path / "layers") if is_cached else None
-        )
-        sentences = [*texts(12, "equal"), *texts(12, "unequal")]
+        cache = LayerCache(tmp_path / "layers") if is_cached else None
+        elmo = Elmo.from_pretrained(layer_cache=cache)
+        sentences = random_texts(12, "equal") + random_texts(12, "unequal")
         expected = Elmo.from_pretrained().embed(sentences)
-        found = by_threads(lambda sentence: elmo.embed([sentence], progress=False)[0], sentences)
-        assert all(np.allclose(*pair, atol=1e-5) for pair in zip(found, expected, strict=True))
+        vectors = by_threads(lambda sentence: elmo.embed([sentence], progress=False)[0], sentences)
+        for sentence_vectors, expected_vectors in zip(vectors, expected, strict=True):
+            assert np.allclose(sentence_vectors, expected_vectors, atol=1e-5)
 
     def test_a_spacy_pipeline(self):
         pipeline = spacy.blank("en")
         pipeline.add_pipe("sentencizer")
         pipeline.add_pipe("elmo")
-        given = [*texts(6, "equal"), *texts(6, "unequal")]
-        found = by_threads(lambda text: pipeline(text)._.elmo, given)
-        assert all(
-            np.allclose(vector, pipeline(text)._.elmo, atol=1e-5)
-            for vector, text in zip(found, given, strict=True)
-        )
+        texts = random_texts(6, "equal") + random_texts(6, "unequal")
+        vectors = by_threads(lambda text: pipeline(text)._.elmo, texts)
+        for text_vectors, text in zip(vectors, texts, strict=True):
+            assert np.allclose(text_vectors, pipeline(text)._.elmo, atol=1e-5)

@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.files.archives import unpack
-from elmo_tasks.predictors.sentence import NerPredictor
+from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.trained_task import predictor_of
 
 # Two paragraphs; the second sentence is in NFD, with more characters than its words in NFC.
@@ -32,17 +32,19 @@ TEXTS = {
 
 
 def spans_in(result) -> list[dict]:
-    """All parts of a result that are places in a text."""
+    """All spans of a text in a result."""
+    spans = []
     if isinstance(result, list):
-        return [span for part in result for span in spans_in(part)]
-    if not isinstance(result, dict):
-        return []
-    verb = [{**result, "text": result["verb"]}] if "verb" in result else []
-    return (
-        [result]
-        if "text" in result
-        else verb + [span for part in result.values() for span in spans_in(part)]
-    )
+        for element in result:
+            spans += spans_in(element)
+    elif isinstance(result, dict) and "text" in result:
+        spans.append(result)
+    elif isinstance(result, dict):
+        if "verb" in result:
+            spans.append({**result, "text": result["verb"]})
+        for value in result.values():
+            spans += spans_in(value)
+    return spans
 
 
 @pytest.fixture(scope="module")
@@ -76,34 +78,35 @@ class TestAllTasks:
     def test_places_are_in_the_whole_text(self, trained, task):
         spans = spans_in(trained[task](*TEXTS[task]))
         assert bool(spans) == (task not in ("sst", "snli"))
-        assert all(TEXT[span["start"] : span["end"]] == span["text"] for span in spans)
+        for span in spans:
+            assert TEXT[span["start"] : span["end"]] == span["text"]
         if task in ("ner", "srl"):
             # Sentences of both paragraphs.
-            assert (
-                min(span["start"] for span in spans)
-                < TEXT.index("\n")
-                < max(span["end"] for span in spans)
-            )
+            lowest_start = min(span["start"] for span in spans)
+            highest_end = max(span["end"] for span in spans)
+            assert lowest_start < TEXT.index("\n") < highest_end
 
     @pytest.mark.parametrize("text", ["__", "______", "_ _ _", "[WORD] [WORD]"])
     def test_a_line_of_a_form_has_words(self, trained, task, text):
-        texts = [text] * len(TEXTS[task])
-        (result,) = trained[task](*([text] for text in texts))
-        assert result == trained[task](*texts)
+        n_inputs = len(TEXTS[task])
+        (result,) = trained[task](*[[text]] * n_inputs)
+        assert result == trained[task](*[text] * n_inputs)
         for span in spans_in(result):
             assert text[span["start"] : span["end"]] == span["text"]
 
     def test_many_texts_have_the_results_of_each(self, trained, task):
-        single, empty = trained[task](*TEXTS[task]), trained[task](*[" "] * len(TEXTS[task]))
+        n_inputs = len(TEXTS[task])
+        expected = trained[task](*TEXTS[task])
+        expected_empty = trained[task](*[" "] * n_inputs)
         columns = [[text, " ", text] for text in TEXTS[task]]
-        first, second, third = trained[task](*columns)
-        assert rounded(first) == rounded(third) == rounded(single) and second == empty
-        assert trained[task](*[[]] * len(TEXTS[task])) == []
+        before, empty, after = trained[task](*columns)
+        assert rounded(before) == rounded(after) == rounded(expected)
+        assert empty == expected_empty
+        assert trained[task](*[[]] * n_inputs) == []
 
     def test_half_an_emoji_is_an_unknown_character(self, trained, task):
-        halved, unknown = (
-            [text.replace("Ann", f"Ann {c}") for text in TEXTS[task]] for c in ("\ud83d", "\ufffd")
-        )
+        halved = [text.replace("Ann", "Ann \ud83d") for text in TEXTS[task]]
+        unknown = [text.replace("Ann", "Ann \ufffd") for text in TEXTS[task]]
         assert trained[task](*halved) == trained[task](*unknown)
 
     def test_results_do_not_depend_on_the_default_type(self, trained, task):
@@ -119,35 +122,32 @@ def rounded(result):
     """The padding of a batch may change the last digits."""
     if isinstance(result, dict):
         return {key: rounded(value) for key, value in result.items()}
-    return (
-        [rounded(value) for value in result]
-        if isinstance(result, list)
-        else pytest.approx(result, abs=1e-4)
-    )
+    if isinstance(result, list):
+        return [rounded(value) for value in result]
+    return pytest.approx(result, abs=1e-4)
 
 
 class TestResults:
     def test_probabilities_and_stars(self, trained):
-        found = trained["sst"](TEXT)
-        assert found["probabilities"].keys() == {1, 2, 3, 4, 5}
-        assert found["stars"] == max(found["probabilities"], key=found["probabilities"].get)
+        result = trained["sst"](TEXT)
+        assert result["probabilities"].keys() == {1, 2, 3, 4, 5}
+        assert result["stars"] == max(result["probabilities"], key=result["probabilities"].get)
         assert trained["snli"](*TEXTS["snli"]).keys() == {"entailment", "neutral", "contradiction"}
 
 
 class TestInputs:
     def test_texts_are_given_by_place_or_name_alone_or_in_lists(self, trained):
-        entails, (premise, hypothesis) = trained["snli"], TEXTS["snli"]
+        entails = trained["snli"]
+        premise, hypothesis = TEXTS["snli"]
         expected = rounded(entails(premise, hypothesis))
         assert rounded(entails(hypothesis=hypothesis, premise=premise)) == expected
         for columns in ([premise] * 2, [hypothesis] * 2), ([premise] * 2, hypothesis):
             assert rounded(entails(*columns)) == [expected] * 2
         assert rounded(entails([(premise, hypothesis)] * 2)) == [expected] * 2
         find_names = trained["ner"]
-        assert (
-            find_names(text for text in [TEXT, ""])
-            == find_names(pd.Series([TEXT, ""]))
-            == find_names([TEXT, ""])
-        )
+        expected = find_names([TEXT, ""])
+        assert find_names(text for text in [TEXT, ""]) == expected
+        assert find_names(pd.Series([TEXT, ""])) == expected
 
     @pytest.mark.parametrize(
         ("task", "given", "message"),
@@ -196,10 +196,10 @@ class TinyTagger(NerTagger):
 
 class TestStop:
     def test_it_is_asked_before_each_batch(self, trained):
-        asked = []
+        answers = [False, True]
         with pytest.raises(CancelledError):
-            trained["ner"](["man " * 4000] * 4, stop=lambda: asked.append(1) or len(asked) == 2)
-        assert len(asked) == 2
+            trained["ner"](["man " * 4000] * 4, stop=lambda: answers.pop(0))
+        assert answers == []
         assert len(list(trained["ner"].stream([("Ann",)] * 3, stop=lambda: False))) == 3
 
 
@@ -208,24 +208,36 @@ class TestStream:
         ("batch_size", "n_read"), [(1, [1, 2, 3]), (2, [2, 2, 4]), (None, [9, 9, 9])]
     )
     def test_no_more_is_read_than_the_batch_size(self, trained, batch_size, n_read):
-        read: list[int] = []
-        texts = ((read.append(number) or TEXT,) for number in range(9))
-        results = trained["ner"].stream(texts, batch_size=batch_size)
-        assert [(rounded(next(results)), len(read)) for _ in range(3)] == [
-            (rounded(trained["ner"](TEXT)), number) for number in n_read
-        ]
+        inputs = CountedInputs(TEXT, 9)
+        results = trained["ner"].stream(inputs, batch_size=batch_size)
+        expected = rounded(trained["ner"](TEXT))
+        for n_inputs in n_read:
+            assert next(results) == expected
+            assert inputs.n_read == n_inputs
 
     def test_a_full_batch_does_not_wait_for_the_next_text(self, trained):
-        read: list[int] = []
-        results = trained["ner"].stream(
-            (read.append(number) or ("Ann sang.",)) for number in range(300)
-        )
-        next(results)
-        assert len(read) == 128
+        inputs = CountedInputs("Ann sang.", 300)
+        next(trained["ner"].stream(inputs))
+        assert inputs.n_read == 128
+
+
+class CountedInputs:
+    """The same text several times, and how many of them were read."""
+
+    def __init__(self, text: str, n_texts: int) -> None:
+        self.text = text
+        self.n_texts = n_texts
+        self.n_read = 0
+
+    def __iter__(self):
+        for _ in range(self.n_texts):
+            self.n_read += 1
+            yield (self.text,)
 
 
 def test_tasks_have_names_that_differ(archive):
-    one, other = archive("ner", "none", 0), archive("ner", "both", 3)
+    one = archive("ner", "none", 0)
+    other = archive("ner", "both", 3)
     assert list(TrainedTask.by_name([one, archive("sst", "none", 0)])) == ["ner", "sst"]
     with pytest.raises(ValueError, match=f"named ner: {one} and {other}"):
         TrainedTask.by_name([one, other])
@@ -234,23 +246,27 @@ def test_tasks_have_names_that_differ(archive):
 class TestCopies:
     @pytest.mark.parametrize("task", TEXTS)
     def test_a_task_is_the_place_of_its_model(self, trained, task):
-        task, texts = trained[task], TEXTS[task]
-        content, expected = pickle.dumps(task), rounded(task(*texts))
-        assert len(content) < 500 and "a biLM with 3 layers" in repr(task)
-        assert pickle.loads(content)(*texts) == expected
-        for copied in (pickle.loads(pickle.dumps(task.predictor)), copy.deepcopy(task.predictor)):
-            assert next(copied.results([copied.read(*texts)])) == expected
+        trained_task = trained[task]
+        predictor = trained_task.predictor
+        expected = rounded(trained_task(*TEXTS[task]))
+        content = pickle.dumps(trained_task)
+        assert len(content) < 500
+        assert "a biLM with 3 layers" in repr(trained_task)
+        assert pickle.loads(content)(*TEXTS[task]) == expected
+        for copied in (pickle.loads(pickle.dumps(predictor)), copy.deepcopy(predictor)):
+            task_input = copied.read(*TEXTS[task])
+            assert next(copied.results([task_input])) == expected
 
     @pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.weekly), "fork"])
     def test_multiprocessing(self, trained, method):
         with get_context(method).Pool(2) as pool:
-            found = pool.map(trained["ner"], TEXTS["ner"] * 4)
-        assert found == [rounded(trained["ner"](*TEXTS["ner"]))] * 4
+            results = pool.map(trained["ner"], [TEXT] * 4)
+        assert results == [rounded(trained["ner"](TEXT))] * 4
 
     @pytest.mark.weekly
     def test_joblib(self, trained):
-        found = Parallel(n_jobs=2)(delayed(trained["ner"])(*TEXTS["ner"]) for _ in range(4))
-        assert found == [rounded(trained["ner"](*TEXTS["ner"]))] * 4
+        calls = [delayed(trained["ner"])(TEXT)] * 4
+        assert Parallel(n_jobs=2)(calls) == [rounded(trained["ner"](TEXT))] * 4
 
 
 class TestLongSentences:
@@ -269,39 +285,40 @@ class TestLongSentences:
             monkeypatch.setattr(model, "forward", measured)
             text = " ".join(["she beat René"] * 100)
             spans = spans_in(trained[task](text))
-            assert max(longest) == 96 and spans[-1]["end"] > 1000
-            assert all(text[span["start"] : span["end"]] == span["text"] for span in spans)
+            assert max(longest) == 96
+            assert spans[-1]["end"] > 1000
+            for span in spans:
+                assert text[span["start"] : span["end"]] == span["text"]
 
     def test_plain_results_need_no_tags_for_each_word_and_verb(self, trained, monkeypatch):
-        seen = []
-        monkeypatch.setattr(
-            trained["srl"].predictor, "result", lambda outputs, text: seen.extend(outputs)
-        )
+        outputs = []
+        predictor = trained["srl"].predictor
+        monkeypatch.setattr(predictor, "result", lambda results, text: outputs.extend(results))
         trained["srl"](" ".join(["she beat René"] * 100))
-        assert {len(output["words"]) for output in seen} == {96, 12}
+        assert {len(output["words"]) for output in outputs} == {96, 12}
 
     def test_a_prediction_has_all_words_and_the_pieces(self, trained):
         words = ["she", "beat", ","] * 100
-        for task in ("ner", "srl"):
-            prediction = trained[task].predictor.predict_tokenized(words)
-            assert (
-                prediction["pieces"] == [[0, 95], [96, 191], [192, 287], [288, 299]]
-                and prediction["words"] == words
-            )
-            for tags in (
-                [verb["tags"] for verb in prediction["verbs"]]
-                if task == "srl"
-                else [prediction["tags"]]
-            ):
-                assert len(tags) == 300
-        verb = trained["srl"].predictor.predict_json({"words": words, "predicates": [200]})[
-            "verbs"
-        ][0]
-        assert set(verb["tags"][:192] + verb["tags"][288:]) == {"O"} != set(verb["tags"])
-        assert verb["probabilities"][:192] == [None] * 192 and verb["description"].startswith(
-            "she beat , "
-        )
-        assert verb["spans"] and all(span["start"] >= 192 for span in verb["spans"])
+        names = trained["ner"].predictor.predict_tokenized(words)
+        roles = trained["srl"].predictor.predict_tokenized(words)
+        for prediction in (names, roles):
+            assert prediction["words"] == words
+            assert prediction["pieces"] == [[0, 95], [96, 191], [192, 287], [288, 299]]
+        assert len(names["tags"]) == 300
+        for verb in roles["verbs"]:
+            assert len(verb["tags"]) == 300
+
+    def test_the_roles_of_a_verb_are_in_its_piece(self, trained):
+        words = ["she", "beat", ","] * 100
+        predictor = trained["srl"].predictor
+        (verb,) = predictor.predict_json({"words": words, "predicates": [200]})["verbs"]
+        outside = verb["tags"][:192] + verb["tags"][288:]
+        assert set(outside) == {"O"} != set(verb["tags"])
+        assert verb["probabilities"][:192] == [None] * 192
+        assert verb["description"].startswith("she beat , ")
+        assert verb["spans"]
+        for span in verb["spans"]:
+            assert span["start"] >= 192
 
 
 class TestViews:
@@ -314,52 +331,61 @@ class TestViews:
             assert list(frame["document"]) == [0, 1, 2]
             spans = spans * 2
         else:
-            assert list(frame["document"]) == [0] * (len(frame) // 2) + [2] * (len(frame) // 2)
+            n_rows = len(frame) // 2
+            assert list(frame["document"]) == [0] * n_rows + [2] * n_rows
             verbs = {(span["text"], span["start"]) for span in spans if "verb" in span}
+            if verbs:
+                assert set(zip(frame["verb"], frame["verb_start"], strict=True)) == verbs
             spans = [span for span in spans if "verb" not in span] * 2
-            assert not verbs or verbs == set(zip(frame["verb"], frame["verb_start"], strict=True))
-        found = frame[frame["document"] != 1] if spans else frame
-        assert [span["text"] for span in spans] == list(found["text"] if spans else [])
+        if spans:
+            frame_with_words = frame[frame["document"] != 1]
+            assert list(frame_with_words["text"]) == [span["text"] for span in spans]
 
     @pytest.mark.parametrize("task", ["ner", "srl", "coref", "squad"])
     def test_a_picture_has_the_text_and_the_labels(self, trained, task):
         texts = [text.replace("He ", "He<b> ") for text in TEXTS[task]]
         result = trained[task](*texts)
         html = trained[task].render(*texts)
-        assert "<b>" not in html and "He" in html
-        labels = {str(span["label"]) for span in spans_in(result) if "label" in span} or {
-            "1" if task == "coref" else "answer"
-        }
-        assert all(re.search(rf">\s*{label}\s", html) for label in labels)
+        assert "<b>" not in html
+        assert "He" in html
+        if task in ("ner", "srl"):
+            labels = {str(span["label"]) for span in spans_in(result) if "label" in span}
+        else:
+            labels = {"1" if task == "coref" else "answer"}
+        assert labels
+        for label in labels:
+            assert re.search(rf">\s*{label}\s", html)
 
     @pytest.mark.parametrize("task", TEXTS)
     def test_columns_and_their_types_do_not_depend_on_the_texts(self, trained, task):
-        empty = trained[task].frame(*[[]] * len(TEXTS[task]))
+        n_inputs = len(TEXTS[task])
+        empty = trained[task].frame(*[[]] * n_inputs)
+        assert len(empty) == 0
+        assert empty.columns[0] == "document"
+        assert "object" not in [str(dtype) for dtype in empty.dtypes]
         for texts in ([" "], ["It."], [TEXT]):
-            frame = trained[task].frame(*[texts] * len(TEXTS[task]))
+            frame = trained[task].frame(*[texts] * n_inputs)
             assert list(frame.dtypes.items()) == list(empty.dtypes.items())
-        assert (
-            len(empty) == 0
-            and next(iter(empty)) == "document"
-            and "object" not in set(map(str, empty.dtypes))
-        )
 
     def test_labels_are_bars(self, trained):
         html = trained["sst"].render(TEXT)
         for stars, share in trained["sst"](TEXT)["probabilities"].items():
-            assert f"<div>{'★' * stars}</div>" in html and f"{share:.2f}" in html
+            assert f"<div>{'★' * stars}</div>" in html
+            assert f"{share:.2f}" in html
 
 
 class TestOptions:
     def test_names_below_the_threshold_are_left_out(self, archive, trained):
-        found = trained["ner"](TEXT)
-        threshold = sorted(name["probability"] for name in found)[len(found) // 2] - 1e-6
+        names = trained["ner"](TEXT)
+        probabilities = sorted(name["probability"] for name in names)
+        threshold = probabilities[len(names) // 2] - 1e-6
+        expected = [name for name in names if name["probability"] > threshold]
+        assert 0 < len(expected) < len(names)
         strict = TrainedTask(
             archive("ner", "both", 3), threshold=threshold, batch_words=1, progress=False
         )
         for task in (strict, pickle.loads(pickle.dumps(strict))):
-            expected = [name for name in found if name["probability"] > threshold]
-            assert rounded(task([TEXT])) == [rounded(expected)] and 0 < len(expected) < len(found)
+            assert rounded(task([TEXT])) == [rounded(expected)]
 
     def test_a_threshold_is_for_names(self, archive):
         with pytest.raises(ValueError, match="names for a threshold, got one of srl"):
@@ -374,22 +400,24 @@ class TestOptions:
         name = list(weights)[-1]
         weights[name].view(-1)[-1] = float("nan")
         torch.save(weights, tmp_path / "sst" / "weights.th")
-        with pytest.raises(
-            ValueError, match=f"expected numbers as weights, got NaN in {re.escape(name)}: .*sst"
-        ):
+        message = f"expected numbers as weights, got NaN in {re.escape(name)}: .*sst"
+        with pytest.raises(ValueError, match=message):
             TrainedTask(tmp_path / "sst")
 
     def test_a_threshold_may_be_a_string(self, archive, trained):
-        found = trained["ner"](TEXT)
-        lowest = min(name["probability"] for name in found)
-        assert TrainedTask(archive("ner", "both", 3), threshold=str(lowest / 2))(TEXT) == found
-        assert TrainedTask(archive("ner", "both", 3), threshold="1")(TEXT) == []
+        names = trained["ner"](TEXT)
+        lowest = min(name["probability"] for name in names)
+        path = archive("ner", "both", 3)
+        assert TrainedTask(path, threshold=str(lowest / 2))(TEXT) == names
+        assert TrainedTask(path, threshold="1")(TEXT) == []
 
 
 def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):
     texts = [TEXT, "Ann sings .", "", "Bob met Tom ."]
-    expected, model, sizes = rounded(trained["ner"](texts)), trained["ner"].predictor._model, []
+    expected = rounded(trained["ner"](texts))
+    model = trained["ner"].predictor._model
     decode = model.make_output_human_readable
+    sizes = []
 
     def limited(output):
         sizes.append(len(output["words"]))

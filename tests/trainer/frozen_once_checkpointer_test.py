@@ -34,13 +34,17 @@ class SmallModel(Model):
         self.second_place = self.frozen
         self.trained = torch.nn.Linear(FROZEN_WIDTH, 1)
 
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        self, x: torch.Tensor, y: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
         output = self.trained(self.frozen(x).tanh())
         return {"loss": (output - y).square().mean()}
 
 
 class WithDropout(SmallModel):
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> dict[str, torch.Tensor]:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        self, x: torch.Tensor, y: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
         return super().forward(torch.nn.functional.dropout(x, 0.5, self.training), y)
 
 

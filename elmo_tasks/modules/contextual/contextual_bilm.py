@@ -1,6 +1,7 @@
 """The biLM of a task model, created from a config and run once per batch for all embedders."""
 
 import os
+from pathlib import Path
 from typing import Any, Literal, Optional
 
 import torch
@@ -56,36 +57,32 @@ class ContextualBilm(ContextualModel):
         cache_max_bytes: Optional[int] = None,
     ) -> None:
         super().__init__()
+        weight_file = None
         if included is not None:
-            weights = PRETRAINED / included / "weights.hdf5"
-            if digest != (found := file_digest(weights)[:16]):
-                raise ConfigurationError(
-                    f"this model was trained with {included} {digest}, got {found}"
-                )
-            pretrained_file = str(weights)
+            weight_file = str(_included_weights(included, digest))
             self.register_load_state_dict_pre_hook(_add_included)
         try:
             self.bilm = Bilm(BilmOptions.from_dict(options), precision=precision)
-            if pretrained_file is not None:
-                self.bilm.load_weights(
-                    pretrained_file if included else cached_path(pretrained_file)
-                )
+            if included is None and pretrained_file is not None:
+                weight_file = cached_path(pretrained_file)
+            if weight_file is not None:
+                self.bilm.load_weights(weight_file)
         except (ValueError, OSError) as error:
             raise ConfigurationError(f"the biLM of this model: {error}") from error
         self.bilm.requires_grad_(requires_grad)
-        self.num_layers, self.output_dim = self.bilm.num_layers, self.bilm.get_output_dim()
+        self.num_layers = self.bilm.num_layers
+        self.output_dim = self.bilm.get_output_dim()
         self._included = included
         self._name = included or f"a biLM with {self.num_layers} layers of {self.output_dim} units"
         # Whether the weights were loaded, or trained from random ones.
-        self._has_weights = pretrained_file is not None
+        self._has_weights = weight_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
         self._pass = SharedPass()
         folder = cache_folder or os.environ.get("ELMO_TASKS_CACHE")
-        self._cached_bilm = (
-            CachedBilm(self.bilm, LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes))
-            if folder
-            else None
-        )
+        self._cached_bilm: CachedBilm | None = None
+        if folder:
+            cache = LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes)
+            self._cached_bilm = CachedBilm(self.bilm, cache)
 
     @property
     def summary(self) -> str:
@@ -110,14 +107,27 @@ class ContextualBilm(ContextualModel):
         self._has_weights |= is_trained and self.training and torch.is_grad_enabled()
         if not (self._has_weights or is_trained):
             raise ConfigurationError(
-                "expected weights for the frozen biLM, got none: set 'pretrained_file', or 'requires_grad' to true "
-                "(without 'no_grad' in the trainer) to train it from random weights"
+                "expected weights for the frozen biLM, got none: set 'pretrained_file', or "
+                "'requires_grad' to true (without 'no_grad' in the trainer) to train it from "
+                "random weights"
             )
-        with torch.set_grad_enabled(is_trained and torch.is_grad_enabled()):
-            bilm = self._cached_bilm or self.bilm
+        bilm = self._cached_bilm or self.bilm
+        needs_gradient = is_trained and torch.is_grad_enabled()
+        with torch.set_grad_enabled(needs_gradient):
             return self._pass.output(
-                character_ids, weights, torch.is_grad_enabled(), lambda: bilm(character_ids)
+                character_ids, weights, mode=needs_gradient, compute=lambda: bilm(character_ids)
             )
+
+
+def _included_weights(name: str, digest: str | None) -> Path:
+    """The weight file of a biLM in this package, which must be the one of the training."""
+    weights = PRETRAINED / name / "weights.hdf5"
+    current_digest = file_digest(weights)[:16]
+    if digest != current_digest:
+        raise ConfigurationError(
+            f"this model was trained with {name} {digest}, got {current_digest}"
+        )
+    return weights
 
 
 def _add_included(module: torch.nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
@@ -127,4 +137,5 @@ def _add_included(module: torch.nn.Module, state: dict[str, Any], prefix: str, *
 
 def _note_weights(module: torch.nn.Module, incompatible_keys: Any) -> None:
     assert isinstance(module, ContextualBilm)
-    module._has_weights |= not any("bilm." in key for key in incompatible_keys.missing_keys)
+    is_missing = any("bilm." in key for key in incompatible_keys.missing_keys)
+    module._has_weights |= not is_missing

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import torch
@@ -48,7 +48,7 @@ class SharedPass(threading.local):
         self,
         words: torch.Tensor,
         weights: Iterable[torch.Tensor],
-        mode: Any,
+        mode: Hashable,
         compute: Callable[[], BilmOutput],
     ) -> BilmOutput:
         """`compute()`, or the last output if the batch, the weights and `mode` are the same."""
@@ -56,12 +56,14 @@ class SharedPass(threading.local):
         if torch.is_inference_mode_enabled() or words.is_inference():
             return compute()
         tensors = [words, *weights]
-        output = None if self._last is None else self._last.output_of(words, tensors, mode)
-        if output is None:
-            # The memory of the old output is freed before the new one is computed.
-            self._last = None
-            output = compute()
-            self._last = _Pass(words, tensors, mode, output)
+        if self._last is not None:
+            output = self._last.output_of(words, tensors, mode)
+            if output is not None:
+                return output
+        # The memory of the old output is freed before the new one is computed.
+        self._last = None
+        output = compute()
+        self._last = _Pass(words, tensors, mode, output)
         return output
 
     def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
@@ -74,9 +76,10 @@ class _Pass:
     """
 
     def __init__(
-        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any, output: BilmOutput
+        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Hashable, output: BilmOutput
     ) -> None:
-        self._words, self._mode = weakref.ref(words, self._forget), mode
+        self._words = weakref.ref(words, self._forget)
+        self._mode = mode
         self._state: WeightsState | None = WeightsState(tensors)
         self._output: BilmOutput | None = output
         for layer in output.layers:
@@ -84,17 +87,18 @@ class _Pass:
                 layer.register_hook(self._forget)
 
     def output_of(
-        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Any
+        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Hashable
     ) -> BilmOutput | None:
         """The output, if it is of this batch and these weights."""
-        output, state = self._output, self._state
-        is_same = (
-            self._words() is words
-            and self._mode == mode
-            and state is not None
-            and state.is_of(tensors)
-        )
-        return output if is_same else None
+        # Another thread may forget them at any time.
+        output = self._output
+        state = self._state
+        if self._words() is not words or self._mode != mode:
+            return None
+        if state is None or not state.is_of(tensors):
+            return None
+        return output
 
     def _forget(self, *_: Any) -> None:
-        self._output = self._state = None
+        self._output = None
+        self._state = None

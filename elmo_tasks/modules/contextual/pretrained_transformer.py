@@ -51,22 +51,24 @@ class PretrainedTransformer(ContextualModel):
             transformer, info = AutoModel.from_pretrained(
                 model_name, output_loading_info=True, **no_code
             )
-        is_encoder_decoder = transformer.config.is_encoder_decoder
-        not_needed = {"pooler", "decoder"} if is_encoder_decoder else {"pooler"}
-        # transformers would leave them random.
-        if missing := sorted(
-            name for name in info["missing_keys"] if not_needed.isdisjoint(name.split("."))
-        ):
-            raise ConfigurationError(
-                f"expected all weights in {model_name}, got a checkpoint without {missing[0]}"
-            )
-        self.transformer_model = transformer.get_encoder() if is_encoder_decoder else transformer
+        not_needed = {"pooler"}
+        self.transformer_model = transformer
+        if transformer.config.is_encoder_decoder:
+            not_needed.add("decoder")
+            self.transformer_model = transformer.get_encoder()
+        for name in sorted(info["missing_keys"]):
+            # transformers would leave it random.
+            if not_needed.isdisjoint(name.split(".")):
+                raise ConfigurationError(
+                    f"expected all weights in {model_name}, got a checkpoint without {name}"
+                )
         # No word uses the pooler, so it would never get a gradient.
         self.transformer_model.pooler = None
         self.transformer_model.requires_grad_(requires_grad)
         self.num_layers = transformer.config.num_hidden_layers + 1
         self.output_dim = transformer.config.hidden_size
-        self._requires_grad, self._pooling = requires_grad, pooling
+        self._requires_grad = requires_grad
+        self._pooling = pooling
         self._pass = SharedPass()
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
@@ -87,27 +89,37 @@ class PretrainedTransformer(ContextualModel):
         """
 
         def compute() -> BilmOutput:
-            # Shape: (batch_size, n_segments)
-            is_segment = inputs["attention_mask"].any(-1)
-            with torch.set_grad_enabled(self._requires_grad and torch.is_grad_enabled()):
-                # Each of shape (n_all_segments, n_pieces, dim)
-                layers = self.transformer_model(
-                    input_ids=input_ids[is_segment],
-                    **{name: tensor[is_segment] for name, tensor in inputs.items()},
-                    output_hidden_states=True,
-                ).hidden_states
-                pieces, starts = self._pieces_of_words(
-                    word_numbers[is_segment], is_segment.nonzero()[:, :1], mask
-                )
-                vectors = [
-                    embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean")
-                    for layer in layers
-                ]
-            # From shape (batch_size * timesteps, dim)
-            return BilmOutput(tuple(vector.view(*mask.shape, -1) for vector in vectors), mask)
+            needs_gradient = self._requires_grad and torch.is_grad_enabled()
+            with torch.set_grad_enabled(needs_gradient):
+                return self._compute(input_ids, word_numbers, mask, inputs)
 
-        mode = self.training, torch.is_grad_enabled()
+        mode = (self.training, torch.is_grad_enabled())
         return self._pass.output(input_ids, self.transformer_model.parameters(), mode, compute)
+
+    def _compute(
+        self,
+        input_ids: torch.Tensor,
+        word_numbers: torch.Tensor,
+        mask: torch.Tensor,
+        inputs: dict[str, torch.Tensor],
+    ) -> BilmOutput:
+        # Shape: (batch_size, n_segments)
+        is_segment = inputs["attention_mask"].any(-1)
+        # Shape of each: (n_all_segments, n_pieces)
+        inputs_of_segments = {name: tensor[is_segment] for name, tensor in inputs.items()}
+        # Shape of each: (n_all_segments, n_pieces, dim)
+        layers = self.transformer_model(
+            input_ids=input_ids[is_segment], **inputs_of_segments, output_hidden_states=True
+        ).hidden_states
+        # The sentence of each segment. Shape: (n_all_segments, 1)
+        sentences = is_segment.nonzero()[:, :1]
+        pieces, starts = self._pieces_of_words(word_numbers[is_segment], sentences, mask)
+        layers_of_words = []
+        for layer in layers:
+            # Shape: (batch_size * timesteps, dim)
+            vectors = embedding_bag(pieces, layer.flatten(0, 1), starts, mode="mean")
+            layers_of_words.append(vectors.unflatten(0, mask.shape))
+        return BilmOutput(tuple(layers_of_words), mask)
 
     def _pieces_of_words(
         self, word_numbers: torch.Tensor, sentences: torch.Tensor, mask: torch.Tensor
@@ -122,7 +134,8 @@ class PretrainedTransformer(ContextualModel):
         pieces = is_piece.flatten().nonzero().squeeze(1)
         if self._pooling == "first":
             is_first = words.diff(prepend=words.new_tensor([-1])) > 0
-            words, pieces = words[is_first], pieces[is_first]
+            words = words[is_first]
+            pieces = pieces[is_first]
         # Shape: (batch_size * timesteps,)
         counts = torch.bincount(words, minlength=mask.numel())
         return pieces, counts.cumsum(0) - counts

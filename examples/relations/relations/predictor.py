@@ -9,7 +9,7 @@ from allennlp.predictors import Predictor
 
 from elmo_tasks.predictors import TaggingPredictor
 from elmo_tasks.predictors.results import Group, Spans, TextSpan
-from elmo_tasks.predictors.task import place_of, span_in
+from elmo_tasks.predictors.tokens import offsets_of, span_in
 
 
 class Relation(TypedDict):
@@ -74,7 +74,7 @@ class RelationPredictor(TaggingPredictor):
             for side in ("head", "tail"):
                 first, last = relation[side]
                 words = " ".join(output["words"][first : last + 1])
-                relation[side] = {"words": words, **place_of(tokens, first, last)}
+                relation[side] = {"words": words, **offsets_of(tokens, first, last)}
         return output
 
     def result(self, outputs: list[JsonDict], *texts: str) -> Any:

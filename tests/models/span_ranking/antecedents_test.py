@@ -1,5 +1,5 @@
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -38,32 +38,44 @@ def scorer(**kwargs: Any) -> AntecedentScorer:
     return AntecedentScorer(**{**sizes, **kwargs}).double().eval()
 
 
-def inputs(
-    n_mentions: int, span_dim: int = 6
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+class Mentions(NamedTuple):
+    """The arguments of `AntecedentScorer.forward`."""
+
+    vectors: torch.Tensor
+    scores: torch.Tensor
+    speakers: torch.Tensor
+    genre: int
+
+
+def mentions_of_document(n_mentions: int) -> Mentions:
     torch.manual_seed(1)
-    double = torch.double
-    vectors, scores = (
-        torch.randn(n_mentions, span_dim, dtype=double),
-        torch.randn(n_mentions, dtype=double),
+    return Mentions(
+        vectors=torch.randn(n_mentions, 6, dtype=torch.double),
+        scores=torch.randn(n_mentions, dtype=torch.double),
+        speakers=torch.randint(3, (n_mentions,)),
+        genre=2,
     )
-    return vectors, scores, torch.randint(3, (n_mentions,)), 2
 
 
-def pair_score(
-    module: AntecedentScorer, vectors, scores, speakers, genre, i: int, j: int
-) -> torch.Tensor:
+def pair_score(module: AntecedentScorer, mentions: Mentions, i: int, j: int) -> torch.Tensor:
     """Lee et al.'s formula for one pair, on the concatenated parts."""
-    bucket = next((number for number, bucket in enumerate(BUCKETS) if i - j in bucket), 8)
-    parts = [
-        vectors[i],
-        vectors[j],
-        vectors[i] * vectors[j],
-        module.speaker_embedding.weight[int(speakers[i] == speakers[j])],
-        module.genre_embedding.weight[genre],
-        module.distance_embedding.weight[bucket],
-    ]
-    return scores[i] + scores[j] + module.rest(module.first_layer(torch.cat(parts))).squeeze()
+    bucket = len(BUCKETS)
+    for number, distances in enumerate(BUCKETS):
+        if i - j in distances:
+            bucket = number
+    is_same_speaker = mentions.speakers[i] == mentions.speakers[j]
+    pair = torch.cat(
+        [
+            mentions.vectors[i],
+            mentions.vectors[j],
+            mentions.vectors[i] * mentions.vectors[j],
+            module.speaker_embedding.weight[int(is_same_speaker)],
+            module.genre_embedding.weight[mentions.genre],
+            module.distance_embedding.weight[bucket],
+        ]
+    )
+    score = module.rest(module.first_layer(pair)).squeeze()
+    return mentions.scores[i] + mentions.scores[j] + score
 
 
 class TestAntecedentScorer:
@@ -71,54 +83,55 @@ class TestAntecedentScorer:
     @pytest.mark.parametrize("max_antecedents", [1, 4, 70, 250])
     def test_scores_match_the_pairs(self, n_mentions, max_antecedents):
         module = scorer(max_antecedents=max_antecedents)
-        data = inputs(n_mentions)
-        found = module(*data)
-        assert found.shape == (n_mentions, min(max_antecedents, n_mentions - 1))
+        mentions = mentions_of_document(n_mentions)
+        scores = module(*mentions)
+        assert scores.shape == (n_mentions, min(max_antecedents, n_mentions - 1))
         for i in range(n_mentions):
-            for column in range(found.size(1)):
+            for column in range(scores.size(1)):
                 j = i - 1 - column
                 if j < 0:
-                    assert found[i, column] == -math.inf
+                    assert scores[i, column] == -math.inf
                 elif i < 8 or i > 80:
-                    torch.testing.assert_close(found[i, column], pair_score(module, *data, i, j))
+                    torch.testing.assert_close(
+                        scores[i, column], pair_score(module, mentions, i, j)
+                    )
 
     def test_gradients_match_the_pairs(self):
         # Four chunks of two mentions each.
-        module, data = scorer(max_antecedents=3000), inputs(8)
-        is_right = antecedents_in_clusters(data[2], 7)
-        rows = [
-            [
-                pair_score(module, *data, i, i - 1 - a) if a < i else torch.tensor(-math.inf)
-                for a in range(7)
-            ]
-            for i in range(8)
-        ]
-        gradients = []
-        for scores in (
-            module(*data),
-            torch.stack([torch.stack([score.double() for score in row]) for row in rows]),
-        ):
+        module = scorer(max_antecedents=3000)
+        mentions = mentions_of_document(8)
+        is_right = antecedents_in_clusters(mentions.speakers, 7)
+
+        def gradients_of(scores: torch.Tensor) -> dict[str, torch.Tensor]:
             module.zero_grad()
             negative_log_likelihood(scores, is_right).backward()
-            gradients.append(
-                {name: parameter.grad.clone() for name, parameter in module.named_parameters()}
-            )
-        assert all(gradient.abs().max() > 0 for gradient in gradients[0].values())
-        torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-8)
+            return {name: weight.grad.clone() for name, weight in module.named_parameters()}
+
+        expected_scores = torch.full((8, 7), -math.inf, dtype=torch.double)
+        for i in range(8):
+            for column in range(i):
+                expected_scores[i, column] = pair_score(module, mentions, i, i - 1 - column)
+        gradients = gradients_of(module(*mentions))
+        assert all(gradient.abs().max() > 0 for gradient in gradients.values())
+        expected = gradients_of(expected_scores)
+        torch.testing.assert_close(gradients, expected, rtol=1e-5, atol=1e-8)
 
     def test_without_pairs_there_are_no_scores_and_the_loss_is_zero(self):
-        vectors, scores, speakers, genre = inputs(1)
-        found = scorer()(vectors, scores.requires_grad_(), speakers, genre)
-        assert found.shape == (1, 0)
-        assert best_antecedents(found).tolist() == [-1]
-        loss = negative_log_likelihood(found, antecedents_in_clusters(speakers, 0))
+        mentions = mentions_of_document(1)
+        mentions.scores.requires_grad_()
+        scores = scorer()(*mentions)
+        assert scores.shape == (1, 0)
+        assert best_antecedents(scores).tolist() == [-1]
+        loss = negative_log_likelihood(scores, antecedents_in_clusters(mentions.speakers, 0))
         assert loss == 0
         loss.backward()
 
     def test_features_and_hidden_layers_are_dropped_out(self):
-        module, data = scorer(), inputs(5)
-        assert torch.equal(module(*data), module(*data))
-        assert not torch.equal(module.train()(*data), module(*data))
+        module = scorer()
+        mentions = mentions_of_document(5)
+        assert torch.equal(module(*mentions), module(*mentions))
+        module.train()
+        assert not torch.equal(module(*mentions), module(*mentions))
 
 
 class TestLoss:
@@ -129,13 +142,15 @@ class TestLoss:
         scores = torch.randn(8, n_antecedents)
         total = 0.0
         for i in range(8):
-            columns = [c for c in range(n_antecedents) if i - 1 - c >= 0]
-            for column in set(range(n_antecedents)) - set(columns):
-                scores[i, column] = -math.inf
-            weights = {column: math.exp(scores[i, column]) for column in columns}
-            right = [c for c in columns if clusters[i] >= 0 and clusters[i] == clusters[i - 1 - c]]
-            likelihood = sum(weights[c] for c in right) if right else 1.0
-            total -= math.log(likelihood / (1.0 + sum(weights.values())))
+            scores[i, i:] = -math.inf
+            weights = scores[i].exp().tolist()
+            right = []
+            for column in range(min(i, n_antecedents)):
+                if clusters[i] >= 0 and clusters[i - 1 - column] == clusters[i]:
+                    right.append(weights[column])
+            # 1 is the weight of having no antecedent.
+            likelihood = sum(right) if right else 1.0
+            total -= math.log(likelihood / (1.0 + sum(weights)))
         is_right = antecedents_in_clusters(torch.tensor(clusters), n_antecedents)
         assert negative_log_likelihood(scores, is_right).item() == pytest.approx(total, rel=1e-5)
 
@@ -161,16 +176,18 @@ class TestPairProducts:
     @pytest.mark.parametrize("sizes", [(3, 5), (1, 1), (2, 0), (0, 2)], ids=str)
     @pytest.mark.parametrize("n_before", [0, 2, 9])
     def test_they_match_each_pair_with_a_mention_before(self, sizes, n_before):
-        own, reference = tensors(*sizes), tensors(*sizes)
+        n_mentions, n_antecedents = sizes
+        own = tensors(n_mentions, n_antecedents)
+        reference = tensors(n_mentions, n_antecedents)
+        # Shape: (n_mentions, 1)
+        n_before_mention = n_before + torch.arange(n_mentions).unsqueeze(1)
         # Shape: (n_mentions, n_antecedents, 1)
-        is_before = (
-            torch.arange(sizes[1]) < n_before + torch.arange(sizes[0]).unsqueeze(1)
-        ).unsqueeze(-1)
-        found = pair_products(*own, n_before) * is_before
+        is_before = (torch.arange(n_antecedents) < n_before_mention).unsqueeze(-1)
+        products = pair_products(*own, n_before) * is_before
         expected = torch.einsum("ms,as,hs->mah", *reference) * is_before
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(products, expected)
         weights = torch.randn(expected.shape, dtype=torch.double)
-        for tensor, value in ((found, weights), (expected, weights)):
-            (tensor * value).sum().backward()
-        for ours, theirs in zip(own, reference, strict=True):
-            torch.testing.assert_close(ours.grad, theirs.grad)
+        (products * weights).sum().backward()
+        (expected * weights).sum().backward()
+        for tensor, reference_tensor in zip(own, reference, strict=True):
+            torch.testing.assert_close(tensor.grad, reference_tensor.grad)

@@ -15,8 +15,10 @@ def embedder(max_width: int = 3, dropout: float = 0.0) -> SpanEmbedder:
 
 def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether two spans overlap and neither contains the other."""
-    words, others = (set(range(start, end + 1)) for start, end in (one, other))
-    return bool(words & others) and not words <= others and not others <= words
+    words = set(range(one[0], one[1] + 1))
+    other_words = set(range(other[0], other[1] + 1))
+    is_nested = words <= other_words or other_words <= words
+    return not words.isdisjoint(other_words) and not is_nested
 
 
 class TestSpanEmbedder:
@@ -28,25 +30,25 @@ class TestSpanEmbedder:
         module = embedder(max_width)
         spans = module.spans(sentences)
         vectors = module(torch.randn(n_words, 5), torch.randn(n_words, 4), spans)
-        expected = [
-            [start, end]
-            for start in range(n_words)
-            for end in range(start, min(start + max_width, n_words))
-            if sentences[start] == sentences[end]
-        ]
+        expected = []
+        for start in range(n_words):
+            for end in range(start, min(start + max_width, n_words)):
+                if sentences[start] == sentences[end]:
+                    expected.append([start, end])
         assert spans.tolist() == expected
         assert vectors.shape == (len(expected), 2 * 4 + 2 + 5)
 
     def test_a_vector_is_start_end_width_and_head(self):
         module = embedder()
         assert module.get_output_dim() == 15
-        embedded, hidden = torch.randn(7, 5), torch.randn(7, 4)
+        embedded = torch.randn(7, 5)
+        hidden = torch.randn(7, 4)
         spans = module.spans(torch.tensor([0, 0, 0, 0, 1, 1, 1]))
         vectors = module(embedded, hidden, spans)
         for (start, end), vector in zip(spans.tolist(), vectors, strict=True):
-            scores = [torch.dot(module.head.weight[0], hidden[t]) for t in range(start, end + 1)]
-            weights = [score.exp() / sum(s.exp() for s in scores) for score in scores]
-            head = sum(weight * embedded[start + t] for t, weight in enumerate(weights))
+            scores = hidden[start : end + 1] @ module.head.weight[0]
+            weights = scores.exp() / scores.exp().sum()
+            head = weights @ embedded[start : end + 1]
             width = module.width_embedding.weight[end - start]
             torch.testing.assert_close(vector, torch.cat([hidden[start], hidden[end], width, head]))
 
@@ -58,11 +60,14 @@ class TestSpanEmbedder:
         assert 0.3 < zero[:, 8:10].float().mean() < 0.7
 
 
+SPANS = st.builds(
+    lambda start, width: (start, start + width), st.integers(0, 15), st.integers(0, 9)
+)
+
+
 class TestSpansWithoutCrossings:
     @given(
-        spans=st.sets(
-            st.builds(lambda s, w: (s, s + w), st.integers(0, 15), st.integers(0, 9)), max_size=60
-        ),
+        spans=st.sets(SPANS, max_size=60),
         limit=st.integers(0, 30),
         seed=st.integers(0, 1000),
     )
@@ -73,12 +78,10 @@ class TestSpansWithoutCrossings:
         scores = torch.randint(8, (len(ordered),), generator=generator).float()
         taken: list[int] = []
         for row in sorted(range(len(ordered)), key=lambda row: (-scores[row], row)):
-            if len(taken) < limit and not any(
-                crosses(ordered[row], ordered[other]) for other in taken
-            ):
+            is_crossing = any(crosses(ordered[row], ordered[other]) for other in taken)
+            if len(taken) < limit and not is_crossing:
                 taken.append(row)
-        kept = spans_without_crossings(
-            torch.tensor(ordered, dtype=torch.long).reshape(-1, 2), scores, limit
-        )
+        rows = torch.tensor(ordered, dtype=torch.long).reshape(-1, 2)
+        kept = spans_without_crossings(rows, scores, limit)
         assert kept.tolist() == sorted(taken)
         assert kept.dtype == torch.long

@@ -153,7 +153,8 @@ class TestPretrainedTransformer:
 class TestTransformersInEveryModel:
     def test_its_mixes_are_trained_at_both_places(self, environment, tmp_path, checkpoint, task):
         config = tmp_path / "variant.jsonnet"
-        made = f"(import '{TRAINING_CONFIGS}/lib/transformer.libsonnet')('{checkpoint('bert')}', max_length=40)"
+        library = TRAINING_CONFIGS / "lib" / "transformer.libsonnet"
+        made = f"(import '{library}')('{checkpoint('bert')}', max_length=40)"
         template = TRAINING_CONFIGS / "lib" / f"{task}.libsonnet"
         config.write_text(variant_config(template, BOTH, elmo=f"{{ transformer: {made} }}"))
         small = model_of(task, config)
