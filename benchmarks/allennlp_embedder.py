@@ -2,7 +2,8 @@
 Scores and seconds per epoch of a task with our embedder and with AllenNLP's `elmo_token_embedder`
 at the input, with the same biLM weights, data, settings (`training_configs/open.jsonnet`) and
 seeds:
-`ELMO_TASKS_DATA=DATA python benchmarks/allennlp_embedder.py --task ner --seeds 3 [--overrides JSON]`.
+`ELMO_TASKS_DATA=DATA python benchmarks/allennlp_embedder.py --task ner --seeds 3
+[--overrides JSON]`.
 
 Neither uses the layer cache or layer normalisation, in which the two differ. Finished trainings are
 not repeated. AllenNLP's embedder starts each batch in the LSTM state of the previous one.

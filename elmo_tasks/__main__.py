@@ -52,7 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     from elmo_tasks.commands import annotate, embed, serve
 
     parser = argparse.ArgumentParser(prog="python -m elmo_tasks", description=__doc__)
-    version = f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {metadata.version('torch')})"
+    torch_version = metadata.version("torch")
+    version = (
+        f"elmo_tasks {__version__} (Python {platform.python_version()}, torch {torch_version})"
+    )
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(required=True, metavar="command")
     for module in (embed, annotate, serve):
@@ -85,11 +88,13 @@ def _download(arguments: argparse.Namespace) -> None:
 def _write_configs(arguments: argparse.Namespace) -> None:
     folder = shutil.copytree(TRAINING_CONFIGS, arguments.folder)
     print(
-        f"wrote {folder}: a config for each task, lib/, which they import, and expanded/, their JSON"
+        f"wrote {folder}: a config for each task, lib/, which they import, and expanded/, "
+        "their JSON"
     )
     print(f"Next: allennlp train {folder / 'ner_elmo.jsonnet'} -s output/ner_elmo")
     print(
-        "It trains on the included sample data. For yours, set ELMO_TASKS_DATA to a folder with ner/train.txt, ..."
+        "It trains on the included sample data. For yours, set ELMO_TASKS_DATA to a folder with "
+        "ner/train.txt, ..."
     )
 
 

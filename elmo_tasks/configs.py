@@ -173,7 +173,8 @@ def check_data(params: Params) -> None:
                 f"set ELMO_TASKS_GLOVE to one of {', '.join(names)}, or to a path"
                 if names
                 else (
-                    "set ELMO_TASKS_GLOVE to the path of a file of vectors; `allennlp elmo-data glove` downloads GloVe"
+                    "set ELMO_TASKS_GLOVE to the path of a file of vectors; "
+                    "`allennlp elmo-data glove` downloads GloVe"
                 )
             )
         raise ConfigurationError(f"{path} does not exist: {hint}")
@@ -186,8 +187,8 @@ def check_data(params: Params) -> None:
     ):
         others = f", such as {_OPEN_GLOVE}" if _OPEN_GLOVE.exists() else ""
         logger.warning(
-            "using the word vectors of the sample data, which lack most words and so cost accuracy; "
-            "set ELMO_TASKS_GLOVE to the path of a file of vectors%s",
+            "using the word vectors of the sample data, which lack most words and so cost "
+            "accuracy; set ELMO_TASKS_GLOVE to the path of a file of vectors%s",
             others,
         )
     if any(is_sample) and not os.environ.get("ELMO_TASKS_DATA"):
@@ -202,7 +203,9 @@ def check_data(params: Params) -> None:
 _KEPT_LOG = {
     "allennlp.common.params": r"(?!)",
     "allennlp.common.util": "Metrics",
-    "allennlp.training.callbacks.console_logger": r"(?!(precision|recall|f1-measure)-(?!overall)).*\|",
+    "allennlp.training.callbacks.console_logger": (
+        r"(?!(precision|recall|f1-measure)-(?!overall)).*\|"
+    ),
 }
 
 

@@ -10,13 +10,15 @@ import pytest
 
 PROGRAM = """
 import multiprocessing, os, signal, sys
-import filelock  # It has a lock for Windows, too; without `fcntl`, it would wait for files that other locks left.
+# It has a lock for Windows, too; without `fcntl`, it would wait for files that other locks left.
+import filelock
 import torch  # It asks for the name of the system.
 
 # Worker processes import this file, too.
 sys.modules.update(dict.fromkeys(["fcntl", "grp", "pwd", "resource", "termios"]))
+names_of_os = "fork forkpty getpgid getuid killpg mkfifo register_at_fork sched_getaffinity"
 for module, names in (
-    (os, ["fork", "forkpty", "getpgid", "getuid", "killpg", "mkfifo", "register_at_fork", "sched_getaffinity"]),
+    (os, names_of_os.split()),
     (signal, ["SIGALRM", "SIGHUP", "SIGKILL", "alarm", "setitimer"]),
 ):
     for name in names:

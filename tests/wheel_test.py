@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.weekly,
     pytest.mark.skipif(
         importlib.util.find_spec("setuptools") is None,
-        reason="setuptools is not installed, which the wheel is built with: `pip install setuptools`",
+        reason="setuptools, which builds the wheel, is not installed: `pip install setuptools`",
     ),
 ]
 # Folders of the checkout that a wheel has inside the package.

@@ -123,8 +123,8 @@ def readme_table(plan: Plan, stopped: pd.DataFrame, runs: pd.DataFrame) -> str:
     sections = [markdown(rows[list(columns)].rename(columns=columns))]
     if is_stopped.any():
         sections.append(
-            "\\* After a fixed number of epochs, at which most baselines were still improving: from\n"
-            "an earlier plan, to be trained again. These increases are too large."
+            "\\* After a fixed number of epochs, at which most baselines were still improving:\n"
+            "from an earlier plan, to be trained again. These increases are too large."
         )
     return "\n\n".join([*sections, *version_notes(runs["version"])])
 

@@ -57,7 +57,9 @@ from allennlp.nn.parallel import FairScaleFsdpAccelerator
 accelerator = FairScaleFsdpAccelerator(local_rank=0, world_size=1, cuda_device=-1)
 uses = {
     "fairscale": lambda: accelerator.wrap_model(torch.nn.Linear(1, 1)),
-    "fairscale, checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(torch.nn.Linear(1, 1)),
+    "fairscale, checkpoints": lambda: FairScaleCheckpointWrapper().wrap_module(
+        torch.nn.Linear(1, 1)
+    ),
     "boto3": lambda: cached_path("s3://a/b"),
     "google-cloud-storage": lambda: cached_path("gs://a/b"),
 }

@@ -427,7 +427,8 @@ def word_sense_notes(scores: dict[str, Any]) -> list[str]:
     learned = f"{scores['senses']:,} senses of {instances}, nearest by {scores['distance']}"
     return [
         *lines,
-        "The four: senseval2, senseval3, semeval2013, semeval2015 as one set; ALL: semeval2007, too.",
+        "The four: senseval2, senseval3, semeval2013, semeval2015 as one set; ALL: semeval2007, "
+        "too.",
         f"Learned: {learned}. First senses: {scores['first_senses']}.",
         f"Unanswered: {unanswered:,} of ALL; {not_comparable}.",
         *version_notes([_version_of(scores)]),

@@ -223,7 +223,8 @@ def end_recovered_runs_that_had_ended(gradient_descent_trainer: Module) -> None:
 def lock_in_context_of_workers(multiprocess_data_loader: Module) -> None:
     """
     Symptom: a data loader with `num_workers: 1` and `start_method: "spawn"` raises
-    `RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context`.
+    `RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn
+    context`.
     Cause: the lock of the progress bar comes from the default context, which Python checks since
     3.11.
     """

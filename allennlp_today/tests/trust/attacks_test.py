@@ -1,6 +1,6 @@
 """
-Archives that attack, at each of AllenNLP's entry points, in this process. An audit hook sees what they
-run, fetch or write.
+Archives that attack, at each of AllenNLP's entry points, in this process. An audit hook sees what
+they run, fetch or write.
 """
 
 import io

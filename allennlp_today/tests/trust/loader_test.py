@@ -249,7 +249,8 @@ class TestTrust:
     def test_it_is_an_argument_of_one_load(self, archive, tmp_path, monkeypatch):
         (tmp_path / "archives_test_package").mkdir()
         (tmp_path / "archives_test_package" / "__init__.py").write_text(
-            "from allennlp.data.dataset_readers import DatasetReader\nclass Mine(DatasetReader):\n    pass\n"
+            "from allennlp.data.dataset_readers import DatasetReader\n"
+            "class Mine(DatasetReader):\n    pass\n"
         )
         monkeypatch.syspath_prepend(str(tmp_path))
         path = archive({**CONFIG, "dataset_reader": {"type": "archives_test_package.Mine"}})
