@@ -17,7 +17,7 @@ DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8
 TASKS ?= ner
 SEEDS ?= 1
 # For `make test-rounding`: the tests that compute.
-ROUNDED := $(addprefix tests/, analysis bilm commands data metrics models modules predictors spacy trainer vectors)
+ROUNDED := $(addprefix tests/, bilm commands corpora data metrics models modules paper predictors spacy trainer vectors)
 
 .PHONY: help install demo replicate models test test-rounding test-all check format docs results configs clean
 

@@ -174,3 +174,13 @@ def test_commands_of_the_pages_can_be_met(command, tmp_path):
     dry_run = [*install, "--dry-run", *requirements]
     process = subprocess.run(dry_run, cwd=CHECKOUT, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_the_folders_of_a_target_exist():
+    dry_run = subprocess.run(
+        ["make", "--dry-run", "test-rounding"], cwd=CHECKOUT, capture_output=True, text=True
+    )
+    folders = re.findall(r"tests/\S+", dry_run.stdout)
+    assert "tests/bilm" in folders
+    assert [folder for folder in folders if not (CHECKOUT / folder).is_dir()] == []

@@ -60,7 +60,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     # Importing Gradio earlier would double the start-up time of every command.
     with needs("demo"):
         from elmo_tasks.web.page import make_page, serve
-        from elmo_tasks.web.tasks import TaskArchive
+        from elmo_tasks.web.tasks import DemoTask
         from elmo_tasks.web.word_comparer import EXAMPLES, WordComparer, shipped_index
 
     check_address(arguments.host, arguments.port)
@@ -70,7 +70,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     trusted = is_trusted(arguments)
     archives = []
     for path in arguments.archives or _shipped_archives(language):
-        archives.append(TaskArchive(path, rules, **options, trusted=trusted))
+        archives.append(DemoTask(path, rules, **options, trusted=trusted))
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     elmo = Elmo.from_pretrained(bilm, **options)
     glove = arguments.glove or _shipped_glove(language)

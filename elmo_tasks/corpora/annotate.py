@@ -123,12 +123,12 @@ def _predictors_of(
     """
     What describes the tasks, by the names of the models; before these are loaded, which takes long.
     """
-    from elmo_tasks.predictors.trained_models import name_of, trained_model
+    from elmo_tasks.predictors.trained_models import name_of, path_of_trained_model
     from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
 
     predictors = {}
     for task in tasks:
-        path = trained_model(task)
+        path = path_of_trained_model(task)
         predictors[name_of(path)] = predictor_of(path, options["packages"])
     have_names = len(predictors) == len(tasks)
     if have_names and all(hasattr(value, "result_type") for value in predictors.values()):

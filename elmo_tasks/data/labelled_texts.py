@@ -28,7 +28,7 @@ __all__ = ["LabelOptions", "LabelledText", "labelled_texts", "tagged_sentences"]
 
 logger = logging.getLogger(__name__)
 
-LabelledSpan = tuple[str, int, int]
+MarkedSpan = tuple[str, int, int]
 """A label, and the offsets of its first character and of the one after its last."""
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".spacy")
@@ -53,7 +53,7 @@ class LabelledText:
 
     place: int | str
     text: str
-    spans: list[LabelledSpan] | None
+    spans: list[MarkedSpan] | None
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class _ToolExport:
         line = f"line {place}" if isinstance(place, int) else place
         return f"{file.relative_to(self.path)}, {line}"
 
-    def spans(self, text: str, marks: Iterable[_Mark]) -> list[LabelledSpan]:
+    def spans(self, text: str, marks: Iterable[_Mark]) -> list[MarkedSpan]:
         """The spans of a text, in its order. They do not overlap."""
         spans = []
         for mark in marks:
@@ -132,7 +132,7 @@ class _ToolExport:
                 spans.append(span)
         return self.without_overlaps(spans)
 
-    def span(self, text: str, mark: _Mark) -> LabelledSpan | None:
+    def span(self, text: str, mark: _Mark) -> MarkedSpan | None:
         """The span of a mark. `None`: it is left out."""
         self.n_spans += 1
         try:
@@ -141,7 +141,7 @@ class _ToolExport:
             self._skip(str(error))
             return None
 
-    def without_overlaps(self, spans: list[LabelledSpan]) -> list[LabelledSpan]:
+    def without_overlaps(self, spans: list[MarkedSpan]) -> list[MarkedSpan]:
         spans = sorted(set(spans), key=lambda span: span[1:])
         kept = _longest_spans(spans)
         if len(kept) < len(spans):
@@ -218,7 +218,7 @@ def _chosen(annotations: list[_Annotation]) -> _Annotation:
     return finished[-1]
 
 
-def _overlap_in(spans: list[LabelledSpan]) -> str:
+def _overlap_in(spans: list[MarkedSpan]) -> str:
     """The error of sorted spans, the first two that overlap."""
     names = ""
     for (label, start, end), (next_label, next_start, _) in pairwise(spans):
@@ -228,9 +228,9 @@ def _overlap_in(spans: list[LabelledSpan]) -> str:
     return f"expected spans that do not overlap, got {names}"
 
 
-def _longest_spans(spans: list[LabelledSpan]) -> list[LabelledSpan]:
+def _longest_spans(spans: list[MarkedSpan]) -> list[MarkedSpan]:
     """Of spans that overlap, the longest, or the first of equally long ones, as in spaCy."""
-    kept: list[LabelledSpan] = []
+    kept: list[MarkedSpan] = []
     is_taken = bytearray(max((end for _, _, end in spans), default=0))
     for label, start, end in sorted(spans, key=lambda span: (span[1] - span[2], span[1])):
         # No span that was taken is shorter, so it has an end of this one.
@@ -241,7 +241,7 @@ def _longest_spans(spans: list[LabelledSpan]) -> list[LabelledSpan]:
 
 
 def tagged_sentences(
-    text: str, spans: list[LabelledSpan], language: str
+    text: str, spans: list[MarkedSpan], language: str
 ) -> tuple[list[tuple[list[str], list[str]]], list[str]]:
     """
     The words of each sentence with their tags in the BIOUL scheme, and the spans that cut a word.
@@ -280,7 +280,7 @@ def tagged_sentences(
 # From a mark to a span.
 
 
-def _span_of(text: str, mark: _Mark) -> LabelledSpan:
+def _span_of(text: str, mark: _Mark) -> MarkedSpan:
     if not is_cell(mark.label):
         raise ValueError(f"expected a label in one line without tabs, got {mark.label!r:.60}")
     start = mark.start
@@ -543,7 +543,7 @@ def _brat(export: _ToolExport, path: Path) -> Iterator[_Annotation]:
         yield _Annotation(LabelledText(name, text, spans))
 
 
-def _brat_spans(export: _ToolExport, text: str, ann_file: Path) -> Iterator[LabelledSpan]:
+def _brat_spans(export: _ToolExport, text: str, ann_file: Path) -> Iterator[MarkedSpan]:
     for number, line in numbered_lines(ann_file):
         # Other lines are relations, events and notes.
         if line.startswith("T"):

@@ -13,14 +13,14 @@ from elmo_tasks.files.shipped import MODELS
 from elmo_tasks.vectors.pretrained import hub_folder, is_hub_name, local_file
 from elmo_tasks.version import RELEASE
 
-__all__ = ["copy_model", "licence_of", "local_model", "name_of", "trained_model"]
+__all__ = ["copy_model", "licence_of", "local_model", "name_of", "path_of_trained_model"]
 
 _HUB_FILES = ["config.json", "meta.json", "weights.th", "vocabulary/*", "model.tar.gz"]
 _MAX_CARD = 2**20
 _NAMES = ("coref", "ner", "pos", "snli", "squad", "srl", "sst")
 
 
-def trained_model(model: str | PathLike[str]) -> Path:
+def path_of_trained_model(model: str | PathLike[str]) -> Path:
     """
     The folder or the archive of a trained task, downloaded if necessary: a name in `models/` of the
     checkout (`ner` or `models/ner`), a path, an address, or `org/name` or `org/name@revision` on

@@ -31,7 +31,12 @@ from elmo_tasks.predictors.results import check_labels
 from elmo_tasks.predictors.sentence_predictor import SentencePredictor
 from elmo_tasks.predictors.task_predictor import TaskInput
 from elmo_tasks.predictors.texts import as_columns, is_single, rows_of, texts_by_name
-from elmo_tasks.predictors.trained_models import copy_model, local_model, name_of, trained_model
+from elmo_tasks.predictors.trained_models import (
+    copy_model,
+    local_model,
+    name_of,
+    path_of_trained_model,
+)
 from elmo_tasks.text import Word, readable
 from elmo_tasks.vectors.devices import Device, device_of
 from elmo_tasks.vectors.elmo import CARD_FIELDS, Precision
@@ -110,7 +115,7 @@ class TrainedTask:
         batch_words: int = BATCH_WORDS,
         progress: bool | None = None,
     ) -> None:
-        self.path = trained_model(model)
+        self.path = path_of_trained_model(model)
         """The archive or the folder of the model."""
         self._options = {
             "language": language,

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from elmo_tasks.web.addresses import LOCAL_HOSTS
-from elmo_tasks.web.tasks import TaskArchive
+from elmo_tasks.web.tasks import DemoTask
 from elmo_tasks.web.word_comparer import WordComparer
 
 __all__ = ["make_page", "serve"]
@@ -31,13 +31,13 @@ _POLICY = (
 
 
 def make_page(
-    comparer: WordComparer, examples: list[list[str]], archives: Sequence[TaskArchive] = ()
+    comparer: WordComparer, examples: list[list[str]], archives: Sequence[DemoTask] = ()
 ) -> gradio.Blocks:
     """
     The page. Its functions can also be called over HTTP. Archives for the same task are shown side
     by side.
     """
-    archives_by_task: dict[str, list[TaskArchive]] = {}
+    archives_by_task: dict[str, list[DemoTask]] = {}
     for archive in archives:
         archives_by_task.setdefault(archive.trained.task, []).append(archive)
     title = "ELMo: words in context and trained models"
@@ -96,7 +96,7 @@ def _words_tab(comparer: WordComparer, examples: list[list[str]]) -> None:
     _on(button, comparer.compare, inputs, [cosines, neighbors, scatter], "words")
 
 
-def _task_tab(name: str, archives: Sequence[TaskArchive]) -> None:
+def _task_tab(name: str, archives: Sequence[DemoTask]) -> None:
     task = archives[0].predictor
     gradio.Markdown(task.about)
     boxes = []

@@ -12,10 +12,10 @@ from gradio.components import Component
 from elmo_tasks.predictors import TrainedTask
 from elmo_tasks.predictors.pictures import picture
 
-__all__ = ["TaskArchive"]
+__all__ = ["DemoTask"]
 
 
-class TaskArchive:
+class DemoTask:
     """
     A trained model, with the options of `TrainedTask`. spaCy's rules for `language` split texts
     into words.

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.predictors import trained_models
-from elmo_tasks.predictors.trained_models import trained_model
+from elmo_tasks.predictors.trained_models import path_of_trained_model
 
 TEXT = "It works."
 
@@ -23,7 +23,7 @@ def test_an_error_says_what_to_type(name, release, expected, tmp_path, monkeypat
     monkeypatch.setattr(trained_models, "MODELS", tmp_path)
     monkeypatch.setattr(trained_models, "RELEASE", release)
     with pytest.raises(ValueError, match=expected):
-        trained_model(name)
+        path_of_trained_model(name)
 
 
 def test_the_hub_has_folders_or_archives(tmp_path, monkeypatch):
@@ -32,9 +32,9 @@ def test_the_hub_has_folders_or_archives(tmp_path, monkeypatch):
         hub, "snapshot_download", lambda name, revision, **_: str(tmp_path / f"{revision}")
     )
     (tmp_path / "v1").mkdir()
-    assert trained_model("org/name@v1") == tmp_path / "v1" / "model.tar.gz"
+    assert path_of_trained_model("org/name@v1") == tmp_path / "v1" / "model.tar.gz"
     (tmp_path / "v1" / "config.json").touch()
-    assert trained_model("org/name@v1") == tmp_path / "v1"
+    assert path_of_trained_model("org/name@v1") == tmp_path / "v1"
 
 
 @pytest.mark.parametrize("from_folder", [False, True])

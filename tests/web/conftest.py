@@ -11,7 +11,7 @@ from elmo_tasks.paper.static_vectors import StaticVectors
 from elmo_tasks.vectors.elmo import Elmo
 
 if TYPE_CHECKING:
-    from elmo_tasks.web.tasks import TaskArchive
+    from elmo_tasks.web.tasks import DemoTask
     from elmo_tasks.web.word_comparer import WordComparer
 
 TEXT = "They play football .\nThe play opens ."
@@ -28,16 +28,16 @@ def comparer(elmo: Elmo, tmp_path_factory: pytest.TempPathFactory) -> "WordCompa
 
 
 @pytest.fixture(scope="package")
-def archives(archive: Callable[..., Path]) -> "list[TaskArchive]":
-    from elmo_tasks.web.tasks import TaskArchive
+def archives(archive: Callable[..., Path]) -> "list[DemoTask]":
+    from elmo_tasks.web.tasks import DemoTask
 
     paths = [archive("ner"), archive("ner", "both", 1)]
     paths += [archive(task) for task in ("srl", "snli", "sst", "squad", "coref")]
-    return [TaskArchive(path, "en") for path in paths]
+    return [DemoTask(path, "en") for path in paths]
 
 
 @pytest.fixture(scope="package")
-def url(comparer: "WordComparer", archives: "list[TaskArchive]") -> Iterator[str]:
+def url(comparer: "WordComparer", archives: "list[DemoTask]") -> Iterator[str]:
     from elmo_tasks.web.page import make_page, serve
 
     page = make_page(comparer, [[TEXT, "play"]], archives)

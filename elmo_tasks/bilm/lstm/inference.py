@@ -16,7 +16,7 @@ from elmo_tasks.bilm.lstm.recurrence import (
     recurrent_side_of,
     run_with_input_side,
 )
-from elmo_tasks.bilm.lstm.spans import spans_of
+from elmo_tasks.bilm.lstm.step_chunks import step_chunks
 from elmo_tasks.bilm.packed_linear import StackedLinear
 
 __all__ = ["FrozenLayer"]
@@ -59,8 +59,8 @@ class FrozenLayer:
             sentence_lstms = self._sentence_lstms(
                 parameters, dtype, lambda: SentenceLstms(self._lstms)
             )
-            spans = spans_of(batch_sizes, ROWS_AT_ONCE["cpu"])
-            return sentence_lstms(input_side(inputs[:, span.rows]) for span in spans)
+            chunks = step_chunks(batch_sizes, ROWS_AT_ONCE["cpu"])
+            return sentence_lstms(input_side(inputs[:, chunk.rows]) for chunk in chunks)
         recurrent_side, projection = self._step_weights(parameters, dtype, packed_step_weights)
         outputs = torch.empty_like(inputs)
         recurrence = Recurrence(outputs, projection, batch_sizes, clips)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from elmo_tasks.bilm.lstm.projected_lstm import ScaledParameters
-from elmo_tasks.bilm.lstm.spans import Products, clipped_into, spans_of, split_steps
+from elmo_tasks.bilm.lstm.step_chunks import Products, clipped_into, split_steps, step_chunks
 from elmo_tasks.bilm.lstm.torch_steps import SavedSteps, TorchSteps
 from elmo_tasks.bilm.lstm.triton_steps import TritonSteps, has_triton_steps
 from elmo_tasks.bilm.packed_linear import IS_GPU, StackedLinear
@@ -124,8 +124,8 @@ def run_with_input_side(
     each step.
     """
     n_rows_at_once = ROWS_AT_ONCE.get(inputs.device.type, 4096)
-    for span in spans_of(recurrence.batch_sizes, n_rows_at_once):
-        input_products = split_steps(input_side(inputs[:, span.rows]), span.sizes)
-        for rows, input_product in zip(span.rows_of_steps(), input_products, strict=True):
+    for chunk in step_chunks(recurrence.batch_sizes, n_rows_at_once):
+        input_products = split_steps(input_side(inputs[:, chunk.rows]), chunk.sizes)
+        for rows, input_product in zip(chunk.rows_of_steps(), input_products, strict=True):
             previous = recurrence.previous(rows.stop - rows.start)
             recurrence.step(rows, recurrent_side(previous, input_product))

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-__all__ = ["Products", "Span", "clipped_into", "spans_of", "split_steps"]
+__all__ = ["Products", "StepChunk", "clipped_into", "split_steps", "step_chunks"]
 
 Products = torch.Tensor | Sequence[torch.Tensor]
 """The result of a `StackedLinear`: for each LSTM, of shape `(n_rows, dim)`, stacked or not."""
 
 
 @dataclass(slots=True)
-class Span:
+class StepChunk:
     """
     Successive steps: their numbers, their rows among the packed words, and the number of rows of
     each.
@@ -36,22 +36,22 @@ class Span:
             start += size
 
 
-def spans_of(batch_sizes: Sequence[int], n_rows: int) -> list[Span]:
-    """The steps in spans that have `n_rows` rows or a little more."""
-    spans: list[Span] = []
+def step_chunks(batch_sizes: Sequence[int], n_rows: int) -> list[StepChunk]:
+    """The steps in chunks that have `n_rows` rows or a little more."""
+    chunks: list[StepChunk] = []
     first_step = first_row = last_row = 0
     for step, size in enumerate(batch_sizes, 1):
         last_row += size
         if last_row - first_row >= n_rows or step == len(batch_sizes):
             sizes = list(batch_sizes[first_step:step])
-            spans.append(Span(slice(first_step, step), slice(first_row, last_row), sizes))
+            chunks.append(StepChunk(slice(first_step, step), slice(first_row, last_row), sizes))
             first_step = step
             first_row = last_row
-    return spans
+    return chunks
 
 
 def split_steps(products: Products, sizes: list[int]) -> Sequence[Any]:
-    """The products of each step, in the form of the products of a span."""
+    """The products of each step, in the form of the products of a chunk."""
     if isinstance(products, torch.Tensor):
         return torch.split(products, sizes, 1)
     steps_of_lstms = [torch.split(rows, sizes) for rows in products]

@@ -17,7 +17,7 @@ from elmo_tasks.bilm.lstm.recurrence import (
     recurrent_side_of,
     run_with_input_side,
 )
-from elmo_tasks.bilm.lstm.spans import Span, clipped_into, spans_of
+from elmo_tasks.bilm.lstm.step_chunks import StepChunk, clipped_into, step_chunks
 from elmo_tasks.bilm.lstm.torch_steps import SavedSteps, StepGradient
 from elmo_tasks.bilm.packed_linear import IS_GPU, StackedLinear
 from elmo_tasks.bilm.packing import previous_values
@@ -117,8 +117,8 @@ def _forward_on_cpu(
     )
     # The second half gets the previous outputs.
     kernel_inputs = torch.cat([inputs, torch.empty_like(inputs)], -1)
-    for span in spans_of(recurrence.batch_sizes, kernel_inputs.size(1)):
-        for rows in span.rows_of_steps():
+    for chunk in step_chunks(recurrence.batch_sizes, kernel_inputs.size(1)):
+        for rows in chunk.rows_of_steps():
             step_inputs = kernel_inputs[:, rows]
             step_inputs[..., dim:] = recurrence.previous(step_inputs.size(1))
             recurrence.step(rows, to_products(step_inputs))
@@ -147,7 +147,7 @@ class _BackwardPass:
     """
     The gradients of the inputs, the kernel, the bias and the projection. Runs through the sentences
     in reverse for the gradient of the cell, and computes the gradients of the weights in products
-    over the words of a span.
+    over the words of a chunk.
     """
 
     def __init__(
@@ -187,24 +187,24 @@ class _BackwardPass:
         self._cell = cell_steps(clips.memory, self._d_memory, dtype)
         self._memories_before = _previous_or_zero(saved.memory, batch_sizes)
         self._d_previous_outputs = _previous_or_zero(d_outputs, batch_sizes)
-        self._spans = spans_of(batch_sizes, GRADIENT_ROWS_AT_ONCE.get(device, 4096))
-        longest = max(span.n_rows for span in self._spans)
-        # Filled again in each span. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest,
+        self._chunks = step_chunks(batch_sizes, GRADIENT_ROWS_AT_ONCE.get(device, 4096))
+        longest = max(chunk.n_rows for chunk in self._chunks)
+        # Filled again in each chunk. Shape: (n_lstms, longest, 4 * cell_dim) and (n_lstms, longest,
         # cell_dim)
         self._d_products = torch.empty_like(saved.gates[:, :longest])
         self._hidden = torch.empty_like(saved.memory[:, :longest], dtype=dtype)
 
     def run(self) -> None:
         """Fills the four gradients."""
-        for span in reversed(self._spans):
-            for step in self._reversed_steps(span):
+        for chunk in reversed(self._chunks):
+            for step in self._reversed_steps(chunk):
                 self._step(step)
-            d_products = self._d_products[:, : span.n_rows]
-            self._through_kernel.span(d_products, self.d_inputs[:, span.rows])
-            kernel_inputs = self._kernel_inputs[:, span.rows]
+            d_products = self._d_products[:, : chunk.n_rows]
+            self._through_kernel.chunk(d_products, self.d_inputs[:, chunk.rows])
+            kernel_inputs = self._kernel_inputs[:, chunk.rows]
             _add_product(self.d_kernel, kernel_inputs.transpose(1, 2), d_products)
-            hidden = self._hidden[:, : span.n_rows]
-            _add_product(self.d_projection, hidden.transpose(1, 2), self._d_outputs[:, span.rows])
+            hidden = self._hidden[:, : chunk.n_rows]
+            _add_product(self.d_projection, hidden.transpose(1, 2), self._d_outputs[:, chunk.rows])
             self.d_bias += d_products.sum(1, dtype=self.d_bias.dtype)
 
     def _step(self, step: _StepTensors) -> None:
@@ -226,21 +226,21 @@ class _BackwardPass:
         self._cell.backward(gradient)
         self._through_kernel.step(step)
 
-    def _reversed_steps(self, span: Span) -> Iterator[_StepTensors]:
+    def _reversed_steps(self, chunk: StepChunk) -> Iterator[_StepTensors]:
         """
-        The steps of a span, the last one first. All tensors are split at once, because slicing is
+        The steps of a chunk, the last one first. All tensors are split at once, because slicing is
         slow in loops.
         """
-        sizes = span.sizes
-        gates = torch.split(self._saved.gates[:, span.rows], sizes, 1)
-        memory = torch.split(self._saved.memory[:, span.rows], sizes, 1)
-        output = torch.split(self._outputs[:, span.rows], sizes, 1)
-        d_output = torch.split(self._d_outputs[:, span.rows], sizes, 1)
-        d_input = torch.split(self.d_inputs[:, span.rows], sizes, 1)
-        d_products = torch.split(self._d_products[:, : span.n_rows], sizes, 1)
-        hidden = torch.split(self._hidden[:, : span.n_rows], sizes, 1)
+        sizes = chunk.sizes
+        gates = torch.split(self._saved.gates[:, chunk.rows], sizes, 1)
+        memory = torch.split(self._saved.memory[:, chunk.rows], sizes, 1)
+        output = torch.split(self._outputs[:, chunk.rows], sizes, 1)
+        d_output = torch.split(self._d_outputs[:, chunk.rows], sizes, 1)
+        d_input = torch.split(self.d_inputs[:, chunk.rows], sizes, 1)
+        d_products = torch.split(self._d_products[:, : chunk.n_rows], sizes, 1)
+        hidden = torch.split(self._hidden[:, : chunk.n_rows], sizes, 1)
         for index in reversed(range(len(sizes))):
-            number = span.steps.start + index
+            number = chunk.steps.start + index
             yield _StepTensors(
                 gates=gates[index],
                 memory=memory[index],
@@ -268,7 +268,7 @@ class _ThroughKernelOnCpu:
             step.d_input[lstm].copy_(d_input)
             step.d_previous_output[lstm].add_(d_previous_output)
 
-    def span(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
+    def chunk(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
         pass
 
 
@@ -286,8 +286,8 @@ class _ThroughKernelOnGpu:
     def step(self, step: _StepTensors) -> None:
         self._to_previous_outputs(step.d_products, step.d_previous_output)
 
-    def span(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
-        """The gradients of the inputs at the words of a span."""
+    def chunk(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
+        """The gradients of the inputs at the words of a chunk."""
         clipped_into(d_inputs, self._to_inputs(d_products), None)
 
 

@@ -14,7 +14,7 @@ from tests.bilm.lstm.bidirectional_layer_test import NO_CLIPS, random_lstm
 @pytest.mark.parametrize("n_words", [1, 300])
 def test_a_long_sentence_equals_the_plain_lstm(elements_stacked, clips, n_words, monkeypatch):
     """
-    With one product for all LSTMs, and with one for each; in one span of words, and in several.
+    With one product for all LSTMs, and with one for each; in one chunk of words, and in several.
     """
     monkeypatch.setattr(one_sentence, "ELEMENTS_STACKED", elements_stacked)
     lstms = [random_lstm(seed, **clips).requires_grad_(False) for seed in range(2)]

@@ -41,7 +41,7 @@ def gradients_of(arguments: dict[str, torch.Tensor]) -> list[torch.Tensor]:
 
 class TestProjectedLstmFunction:
     @pytest.mark.parametrize("rows_at_once", [1, 5, 1024])
-    def test_gradients_in_spans_of_any_size(self, rows_at_once, monkeypatch):
+    def test_gradients_in_chunks_of_any_size(self, rows_at_once, monkeypatch):
         monkeypatch.setitem(training.GRADIENT_ROWS_AT_ONCE, "cpu", rows_at_once)
         monkeypatch.setattr(torch_steps, "GATES_AT_ONCE", 12 * rows_at_once)
         assert torch.autograd.gradcheck(apply, tuple(tensors().values()))
