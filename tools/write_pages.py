@@ -45,6 +45,8 @@ _README_COLUMNS = {
     "increase": "increase",
     "paper: increase": "paper",
 }
+# Of Table 1, in a table of their own: one table would be too wide to read.
+_COLUMNS_OF_THE_PAPER = ["paper: trained on", "previous", "paper: baseline", "paper: ELMo"]
 _OPEN = Path("results/open")
 _STOPPED = Path("results/stopped")
 
@@ -110,7 +112,7 @@ def copy_finished(runs: Iterable[Run], source: Path) -> None:
 def readme_table(plan: Plan, stopped: pd.DataFrame, runs: pd.DataFrame) -> str:
     """Table 1, narrow enough for README: a star marks the rows of stopped runs."""
     rows = known_table(plan, "table 1", stopped).rows
-    is_stopped = rows["epochs, best"].str.startswith("stopped")
+    is_stopped = rows["epochs (best)"].str.startswith("stopped")
     stars = is_stopped.map({True: "*", False: ""})
     # Without what is in brackets: the relative increase.
     rows["increase"] = rows["increase (relative)"].str.split().str[0] + stars
@@ -123,8 +125,8 @@ def readme_table(plan: Plan, stopped: pd.DataFrame, runs: pd.DataFrame) -> str:
     sections = [markdown(rows[list(columns)].rename(columns=columns))]
     if is_stopped.any():
         sections.append(
-            "\\* After a fixed number of epochs, at which most baselines were still improving:\n"
-            "from an earlier plan, to be trained again. These increases are too large."
+            "\\* Trained for a fixed number of epochs by an earlier plan, to be trained again:\n"
+            "many of these runs were still improving, so the increase may change."
         )
     return "\n\n".join([*sections, *version_notes(runs["version"])])
 
@@ -138,8 +140,14 @@ def results_page(plan: Plan, stopped: pd.DataFrame, runs: dict[str, pd.DataFrame
         if exhibit == "table 5":
             # Before the table: that the biLM is below the most frequent sense.
             sections.append(below.pop(0))
-        sections.append(markdown(made.rows))
+        rows = made.rows
+        if exhibit == "table 1":
+            rows = rows.drop(columns=_COLUMNS_OF_THE_PAPER)
+        sections.append(markdown(rows))
         sections.append("\n".join(f"- {note}" for note in below))
+        if exhibit == "table 1":
+            sections.append("The paper's Table 1 in full, and the best system before it:")
+            sections.append(markdown(made.rows[["task", *_COLUMNS_OF_THE_PAPER]]))
     sections += [
         "## Figure 1: less training data, fewer epochs",
         "![Scores by training examples](figure1_examples.svg)",

@@ -190,12 +190,19 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
             files = figures.draw(exhibit, runs, plan.results / "figures")
             print(*files, *tables.version_notes(runs["version"]), sep="\n")
         return
+    title = tables.TITLES[exhibit]
     table = tables.table_of(plan, exhibit, arguments.tasks)
-    if table is not None:
-        notes = list(table.notes)
-        if table.tasks:
-            notes += plan.notes(table.tasks)
-        _print(tables.TITLES[exhibit], table.rows, notes, arguments.format)
+    if table is None:
+        print(f"{title}: nothing is finished in {plan.results}", file=sys.stderr)
+        return
+    notes = list(table.notes)
+    if table.tasks:
+        notes += plan.notes(table.tasks)
+        tasks_of_plan = {run.task: None for run in plan.runs([exhibit], arguments.tasks)}
+        unfinished = [TASKS[task].title for task in tasks_of_plan if task not in table.tasks]
+        if unfinished:
+            notes.append(f"Without finished runs: {', '.join(unfinished)}.")
+    _print(title, table.rows, notes, arguments.format)
 
 
 def _compare(
@@ -211,7 +218,13 @@ def _compare(
     published = sort_out(published_runs)
     if ours.scores and published.scores:
         rows = tables.side_by_side(tables.runs_of(ours.scores), tables.runs_of(published.scores))
-        _print(f"Next to {arguments.against}", rows, [], arguments.format)
+        if not rows.empty:
+            _print(f"Next to {arguments.against}", rows, [], arguments.format)
+    missing = {run.name for run in published.missing}
+    finished = {run.name for run in runs} - {run.name for run in ours.missing}
+    not_compared = sorted(missing & finished)
+    if not_compared:
+        print(f"Not in {arguments.against}: {', '.join(not_compared)}", file=sys.stderr)
     return published.problems
 
 

@@ -252,7 +252,7 @@ def _row(
     for column, variant in variants.items():
         row[column] = _cell(runs, name, variant, split)
     row["increase (relative)"] = _increase(left, right)
-    row["epochs, best"] = _epochs(runs, variants.values())
+    row["epochs (best)"] = _epochs(runs, variants.values())
     # Differences between unfinished trainings are not tested.
     row["p"] = _NONE if is_stopped else _p(left, right)
     if exhibit == "table 1":
@@ -298,7 +298,7 @@ def _epochs(runs: pd.DataFrame, variants: Iterable[str]) -> str:
             continue
         mean_last = epochs.map(len).mean()
         mean_best = epochs.map(best_epoch).mean()
-        cells.append(f"{mean_last:.0f}, {mean_best:.0f}")
+        cells.append(f"{mean_last:.0f} ({mean_best:.0f})")
     return " / ".join(cells)
 
 
@@ -329,8 +329,8 @@ def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
         relative = "relative to the errors that are left"
         comparison = f"increase from “{columns[left]}” to “{columns[right]}”, {relative}"
         explained.append(
-            "Epochs, best: how many epochs until the end and until the best one on the dev set, "
-            "whose weights are scored; means over seeds, column by column."
+            "Epochs (best): how many epochs the runs had, and which one was the best on the "
+            "dev set and is scored: means over seeds, column by column."
         )
         if runs["stopped"].any():
             explained.append(

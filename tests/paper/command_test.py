@@ -43,6 +43,10 @@ class TestPublishedRuns:
         assert "| biLM, first layer               | 93.7 ± 0.0 (3)" in rows
         assert "| biLM, second layer              | –" in rows
 
+    def test_what_is_not_finished_is_named(self, command, published, capsys):
+        command("elmo-tables", "--plan", "open", "--finished", "--table", "1", "--tasks", "sst")
+        assert "Table 1: baseline and ELMo: nothing is finished in" in capsys.readouterr().err
+
     def test_table_4_is_printed_from_its_file(self, command, published, capsys):
         folder = published.parent
         shutil.copy(CHECKOUT / "results" / "open" / "neighbors.json", folder)

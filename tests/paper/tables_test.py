@@ -96,7 +96,7 @@ class TestTable1:
         ]
         elmo = scores_of("snli", "both", [70.0], epochs=[70.0, 69.0])
         (row,) = table("table 1", runs_of([*baseline, *elmo]), {}).to_dict("records")
-        assert row["epochs, best"] == "5, 3 / 2, 1"
+        assert row["epochs (best)"] == "5 (3) / 2 (1)"
 
     def test_a_transformer_has_a_column_if_any_task_has_it(self):
         assert "frozen transformer" not in table("table 1", snli(), {})
@@ -108,7 +108,7 @@ class TestTable1:
         assert rows["frozen transformer"].tolist() == ["–", "75.0 (1 seed)"]
         assert rows["ELMo"].tolist() == ["64.0 (1 seed)", "71.0 (1 seed)"]
         assert rows.columns.get_loc("frozen transformer") == rows.columns.get_loc("ELMo") + 1
-        assert rows["epochs, best"].tolist() == ["– / 1, 1 / –", "– / 1, 1 / 1, 1"]
+        assert rows["epochs (best)"].tolist() == ["– / 1 (1) / –", "– / 1 (1) / 1 (1)"]
 
     def test_welchs_test_matches_its_formula(self):
         first, second = numpy.array([45.1, 47.9, 46.0]), numpy.array([48.3, 47.2, 49.9])
@@ -215,7 +215,7 @@ class TestOtherTables:
             "66.0 (1 seed)",
             "67.0 (1 seed)",
         ]
-        assert ours[5:] == ["+10.0 (+23.3%)", "1, 1 / 1, 1 / 1, 1 / 1, 1", "n too small"]
+        assert ours[5:] == ["+10.0 (+23.3%)", "1 (1) / 1 (1) / 1 (1) / 1 (1)", "n too small"]
         assert quoted == ["SRL, paper", "81.6", "84.1", "84.6", "84.8", "", "", ""]
 
     def test_the_papers_numbers_are_cited_by_table(self):
@@ -297,7 +297,7 @@ class TestStoppedRuns:
         ]
         row = self.row(new, stopped)
         assert (row["baseline"], row["ELMo"]) == ("60.5 ± 0.7 (2)", "72.5 ± 0.7 (2)")
-        assert (row["epochs, best"], row["p"], row["p, paired"]) == (
+        assert (row["epochs (best)"], row["p"], row["p, paired"]) == (
             "stopped after 2 epochs",
             "–",
             "–",
@@ -307,7 +307,7 @@ class TestStoppedRuns:
         new = scores_of("snli", "baseline", [66.0, 67.0, 66.5]) + scores_of("snli", "both", [75.0])
         row = self.row(new, stopped)
         assert (row["baseline"], row["ELMo"]) == ("66.5 ± 0.5 (3)", "75.0 (1 seed)")
-        assert (row["epochs, best"], row["p"]) == ("1, 1 / 1, 1", "n too small")
+        assert (row["epochs (best)"], row["p"]) == ("1 (1) / 1 (1)", "n too small")
 
     def test_parts_of_the_training_set_belong_to_figure_1(self, stopped):
         new = scores_of("snli", "baseline", [66.0]) + scores_of("snli", "both", [75.0])
