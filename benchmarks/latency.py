@@ -228,7 +228,7 @@ def rows(size: str, n_threads: int, arguments: argparse.Namespace) -> Iterator[s
     """A row of the table for each entry point."""
     here = Process(arguments.here, size, n_threads)
     others = [Process(checkout, size, n_threads) for checkout in arguments.other]
-    for entry_point in arguments.doors or ENTRY_POINTS[size]:
+    for entry_point in arguments.entry_points or ENTRY_POINTS[size]:
         repeats = arguments.repeats
         if BILM.get(entry_point, 1) > 1:
             repeats = max(3, repeats // 3)
@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument(
         "--repeats", type=int, default=15, help="turns; a third of them for several sentences"
     )
-    parser.add_argument("--doors", nargs="+", metavar="DOOR", help="only these")
+    parser.add_argument("--entry-points", nargs="+", metavar="NAME", help="only these")
     parser.add_argument(
         "--other", nargs=1, type=Path, default=[], metavar="FOLDER", help="a different checkout"
     )

@@ -85,15 +85,17 @@ def seconds_at(entry_point: str, tasks: list[str], texts: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="+")
-    parser.add_argument("--doors", help="pipeline,annotate, and names of tasks; default: all")
+    parser.add_argument(
+        "--entry-points", help="pipeline,annotate, and names of tasks; default: all"
+    )
     parser.add_argument("--paragraphs", type=int, default=20)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--other", type=Path, help="the checkout of a different version")
     parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     entry_points = ["pipeline", "annotate", *arguments.tasks]
-    if arguments.doors:
-        entry_points = arguments.doors.split(",")
+    if arguments.entry_points:
+        entry_points = arguments.entry_points.split(",")
     texts = paragraphs(arguments.paragraphs)
     if arguments.once:
         torch.set_num_threads(1)
