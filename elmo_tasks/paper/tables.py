@@ -415,10 +415,10 @@ def word_sense_notes(scores: dict[str, Any]) -> list[str]:
         first_sense = 100 * models["first sense"]["the four"]["f1"]
         if layer_2 < first_sense:
             lines.append(
-                "The second layer is below the most frequent sense "
-                f"({layer_2:.1f} and {first_sense:.1f}): the nearest mean vector says nothing "
-                f"about how frequent a sense is, and the vectors of {scores['bilm']} do not make "
-                "up for it. The paper's biLM, which is larger and has read more, is 3.1 above "
+                f"The second layer ({layer_2:.1f}) scores below the most frequent sense "
+                f"({first_sense:.1f}): choosing the nearest mean vector ignores how frequent a "
+                f"sense is, and the vectors of {scores['bilm']} are not good enough to make up "
+                "for it. The paper's biLM, which is larger and has read more, is 3.1 above "
                 "WordNet's first sense."
             )
     unanswered = sum(counts["unanswered"] for counts in scores["sets"].values())
