@@ -70,12 +70,16 @@ def refuse_data_without_batches(gradient_descent_trainer: Module) -> None:
     Symptom: with `drop_last` and less data than a batch, a training learns nothing, without a word,
     or its validation has a loss of 0, which is the best of all epochs.
     Cause: a loop over no batches is no error.
+
+    With several workers, AllenNLP ends an epoch when one of them has no batch left.
     """
 
     @replaces(gradient_descent_trainer.GradientDescentTrainer, "_try_train")
     def try_train(original: Any, self: Any) -> Any:
         from allennlp.common.checks import ConfigurationError
 
+        if self._distributed:
+            return original(self)
         loaders = {"train": self.data_loader, "validation": self._validation_data_loader}
         for name, loader in loaders.items():
             if loader is not None and _n_batches(loader) == 0:

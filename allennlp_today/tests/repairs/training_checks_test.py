@@ -103,6 +103,15 @@ def test_data_with_fewer_instances_than_a_batch_are_an_error(tmp_path, part, n_l
     assert enough.start()["validation_loss"] > 0
 
 
+@pytest.mark.slow
+def test_a_worker_of_several_may_have_no_batch(tmp_path):
+    """AllenNLP's own tests train so."""
+    run = Run(tmp_path / "run")
+    run.config["dataset_reader"]["max_instances"] = 1
+    run.config["distributed"] = {"cuda_devices": [-1, -1]}
+    assert run.start()["epoch"] == 0
+
+
 def warnings_of(run: Run) -> list[str]:
     lines = (run.folder / "out.log").read_text().splitlines()
     return [line.partition("training_checks - ")[2] for line in lines if "training_checks" in line]
