@@ -204,10 +204,11 @@ def check_space(path: Path, n_bytes: int, largest_file: int = 0) -> None:
 
 def _largest_file() -> int | None:
     """The most bytes of a file that this process may write. `None`: unlimited."""
-    if os.name == "nt":
+    try:
+        import resource
+    except ImportError:
+        # Windows has no such limit.
         return None
-    import resource
-
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     return None if limit == resource.RLIM_INFINITY else limit
 
