@@ -29,7 +29,7 @@ def expect_language_model(model_name: str) -> None:
             f"expected the type of a language model, got {model_type!r:.100}: {model_name}"
         )
     for name, value in config.items():
-        if isinstance(value, Mapping) and "model_type" in value:
+        if isinstance(value, Mapping) and (name.endswith("_config") or "model_type" in value):
             raise ConfigurationError(f"expected one model, got another in {name!r}: {model_name}")
 
 

@@ -60,6 +60,7 @@ PARTS = {
     "backbone": {"model_type": "detr", "backbone": "org/evil", "use_timm_backbone": False},
     "layout": {"model_type": "layoutlmv2"},
     "encoder": {"model_type": "encoder-decoder", "encoder": CONFIG, "decoder": CONFIG},
+    "a config of a part": {**CONFIG, "vision_config": {"backbone": "org/evil"}},
     "no type": {"backbone": "org/evil"},
     "a list": {"model_type": ["bert"]},
 }
