@@ -11,12 +11,8 @@ from typing import Any, Optional
 from allennlp.data import DatasetReader, Instance, Token
 
 from elmo_tasks.data.dataset_readers.task_reader import SpanTagsField, TaskReader, sentence_fields
-from elmo_tasks.data.labelled_texts import (
-    LabelledText,
-    LabelOptions,
-    labelled_texts,
-    tagged_sentences,
-)
+from elmo_tasks.data.labelled_texts import LabelledText, labelled_texts, tagged_sentences
+from elmo_tasks.data.labelling_tools import LabelOptions
 from elmo_tasks.files.lines import located
 from elmo_tasks.text.formats import columns_of, line_blocks, lines_in
 from elmo_tasks.text.tags import spans_to_bioul, tags_to_spans
@@ -47,7 +43,7 @@ class NerReader(TaskReader):
     Tags may be in the scheme IOB1, BIO, BIOES or BIOUL. They are converted to BIOUL, which the CRF
     of the paper's model uses (section A.7).
 
-    It also reads the exports of labelling tools: see `elmo_tasks.data.labelled_texts`. Texts that
+    It also reads the exports of labelling tools: see `elmo_tasks.data.labelling_tools`. Texts that
     nobody has labelled, or that were rejected or skipped, are left out, except for prediction. Of
     equal texts, one is read.
 
