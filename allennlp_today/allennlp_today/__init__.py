@@ -19,6 +19,7 @@ __all__ = ["install", "load_archive"]
 # Importing them registers the guards, which are first, and the fixes.
 _MODULES = [
     "trust.loader",
+    "trust.guards",
     "trust.options",
     "repairs.continuing",
     "repairs.deferred_imports",

@@ -8,7 +8,8 @@ from os import fspath
 from typing import Any
 
 from allennlp_today.import_hooks import Module, after_import, replace, replaces
-from allennlp_today.trust.loader import load_archive, trusting
+from allennlp_today.trust.current_archive import trusting
+from allennlp_today.trust.loader import load_archive
 
 __all__ = ["add_trust", "is_trusted"]
 

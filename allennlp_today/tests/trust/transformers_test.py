@@ -27,7 +27,7 @@ def repository(tmp_path) -> Path:
 @pytest.fixture
 def untrusted(monkeypatch) -> None:
     """As while an archive is loaded that is not trusted."""
-    monkeypatch.setattr("allennlp_today.trust.loader.is_untrusted", lambda: True)
+    monkeypatch.setattr("allennlp_today.trust.guards.is_untrusted", lambda: True)
 
 
 @pytest.mark.usefixtures("untrusted")

@@ -6,7 +6,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import embedding_bag
 
-from allennlp_today.trust.loader import UNTRUSTED_TRANSFORMER, is_untrusted
+from allennlp_today.trust import is_untrusted
+from allennlp_today.trust.guards import UNTRUSTED_TRANSFORMER
 from allennlp_today.trust.repositories import expect_language_model
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
