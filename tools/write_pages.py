@@ -20,17 +20,15 @@ from elmo_tasks.paper.findings import findings
 from elmo_tasks.paper.measures import MEASURED, measured
 from elmo_tasks.paper.numbers import TABLES, TASKS, variants_of
 from elmo_tasks.paper.plan import Plan, Run
-from elmo_tasks.paper.tables import (
-    TITLES,
-    Table,
+from elmo_tasks.paper.run_scores import (
     finished_runs,
     or_stopped,
     runs_of,
     scores_by_seed,
     stopped_runs,
-    table_of,
     version_notes,
 )
+from elmo_tasks.paper.tables import TITLES, Table, table_of
 from elmo_tasks.paper.train import best_epoch, finished, sort_out
 
 _BEGIN = "<!-- Made from results/ by `make results`: begin -->"

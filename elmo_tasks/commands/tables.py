@@ -182,13 +182,13 @@ def _show(exhibit: str, plan: "Plan", arguments: argparse.Namespace) -> None:
     """
     Prints a table, or draws a figure and prints the names of its files, if any run is finished.
     """
-    from elmo_tasks.paper import figures, tables
+    from elmo_tasks.paper import figures, run_scores, tables
 
     if exhibit.startswith("figure"):
-        runs = tables.finished_runs(plan, exhibit, arguments.tasks)
+        runs = run_scores.finished_runs(plan, exhibit, arguments.tasks)
         if runs is not None:
             files = figures.draw(exhibit, runs, plan.results / "figures")
-            print(*files, *tables.version_notes(runs["version"]), sep="\n")
+            print(*files, *run_scores.version_notes(runs["version"]), sep="\n")
         return
     title = tables.TITLES[exhibit]
     table = tables.table_of(plan, exhibit, arguments.tasks)
@@ -211,13 +211,13 @@ def _compare(
     arguments: argparse.Namespace,
 ) -> dict[str, str]:
     """Prints the runs next to the same published runs, and returns the problems of those."""
-    from elmo_tasks.paper import tables
+    from elmo_tasks.paper.run_scores import runs_of, side_by_side
     from elmo_tasks.paper.train import sort_out
 
     ours = sort_out(runs)
     published = sort_out(published_runs)
     if ours.scores and published.scores:
-        rows = tables.side_by_side(tables.runs_of(ours.scores), tables.runs_of(published.scores))
+        rows = side_by_side(runs_of(ours.scores), runs_of(published.scores))
         if not rows.empty:
             _print(f"Next to {arguments.against}", rows, [], arguments.format)
     missing = {run.name for run in published.missing}

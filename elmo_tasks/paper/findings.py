@@ -6,7 +6,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from elmo_tasks.paper.numbers import TABLES, TASKS, variants_of
-from elmo_tasks.paper.tables import p_value, scores_by_seed
+from elmo_tasks.paper.run_scores import scores_by_seed
+from elmo_tasks.paper.tables import p_value
 from elmo_tasks.paper.train import best_epoch
 
 __all__ = ["findings"]

@@ -12,7 +12,6 @@ from elmo_tasks.files.shipped import DEFAULT_BILM, TRAINING_CONFIGS
 
 __all__ = [
     "LAYERS",
-    "SOURCE",
     "TABLES",
     "TABLE_1",
     "TABLE_2",
@@ -23,6 +22,7 @@ __all__ = [
     "TASKS",
     "TRANSFORMER",
     "PaperTask",
+    "source_of",
     "variants_of",
 ]
 
@@ -119,7 +119,7 @@ TABLE_6 = {
     LAYERS[2]: 96.8,
 }
 
-SOURCE = "Peters et al. 2018 (NAACL; arXiv 1802.05365v2)"
+_SOURCE = "Peters et al. 2018 (NAACL; arXiv 1802.05365v2)"
 """Where the numbers of all tables are from."""
 
 TRANSFORMER = "table 1, transformer"
@@ -139,6 +139,11 @@ TABLES = {
     "figure 2": tuple(TABLE_1),
 }
 """The tasks of each table and figure."""
+
+
+def source_of(exhibit: str) -> str:
+    """A line that says where the paper's numbers in a table are from."""
+    return f"The paper's numbers: {exhibit.capitalize()} of {_SOURCE}."
 
 
 def variants_of(exhibit: str, name: str) -> dict[str, _Arguments]:

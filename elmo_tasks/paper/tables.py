@@ -1,45 +1,33 @@
-"""
-The paper's tables with our scores next to its own, made from the scores of finished runs.
+"""The paper's tables with our scores next to its own, made from the scores of finished runs."""
 
-A run of a different version of this package is not mixed in silently: its score, and a mean with
-it, has a mark. Runs that an earlier plan has stopped are never in a row with other runs.
-"""
-
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 from scipy import stats
 
-from elmo_tasks.files.json_files import read_json
 from elmo_tasks.paper import numbers as paper
+from elmo_tasks.paper.intrinsic_tables import (
+    neighbor_notes,
+    neighbor_table,
+    word_sense_notes,
+    word_sense_table,
+)
 from elmo_tasks.paper.measures import measured
-from elmo_tasks.paper.numbers import LAYERS, TASKS, TRANSFORMER, variants_of
+from elmo_tasks.paper.numbers import LAYERS, TASKS, variants_of
 from elmo_tasks.paper.plan import Plan
-from elmo_tasks.paper.train import best_epoch, sort_out
-from elmo_tasks.version import __version__
+from elmo_tasks.paper.run_scores import (
+    NONE,
+    finished_runs,
+    or_stopped,
+    runs_of_variant,
+    scores_by_seed,
+    version_mark,
+    version_notes,
+)
+from elmo_tasks.paper.train import best_epoch
 
-__all__ = [
-    "TITLES",
-    "Table",
-    "compared",
-    "finished_runs",
-    "neighbor_table",
-    "notes",
-    "or_stopped",
-    "p_value",
-    "runs_of",
-    "scores_by_seed",
-    "side_by_side",
-    "stopped_runs",
-    "table",
-    "table_of",
-    "version_notes",
-    "word_sense_notes",
-    "word_sense_table",
-]
+__all__ = ["TITLES", "Table", "compared", "notes", "p_value", "table", "table_of"]
 
 TITLES = {
     "table 1": "Table 1: baseline and ELMo",
@@ -59,9 +47,6 @@ _TRANSFORMER_COLUMN = "frozen transformer"
 _COLUMNS_OF_PAPER = ["previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
 # The numbers of the two columns that a table compares.
 _COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
-_NONE = "–"
-# Of scores by a different version of this package.
-_MARK = "§"
 
 
 class Table(NamedTuple):
@@ -86,7 +71,7 @@ def table_of(
         neighbors = measured(plan, exhibit)
         if neighbors is None:
             return None
-        return Table(neighbor_table(neighbors), _neighbor_notes(neighbors), set())
+        return Table(neighbor_table(neighbors), neighbor_notes(neighbors), set())
     if exhibit == "table 5":
         senses = measured(plan, exhibit)
         if senses is None:
@@ -95,95 +80,12 @@ def table_of(
     runs = or_stopped(exhibit, finished_runs(plan, exhibit, tasks), stopped)
     if runs is None:
         return None
-    sizes = {name: task.get("size", _NONE) for name, task in plan.tasks.items()}
+    sizes = {name: task.get("size", NONE) for name, task in plan.tasks.items()}
     below = notes(exhibit, runs)
     if exhibit == "table 1" and plan.transformer is not None and _has_transformer(runs):
         title = plan.transformer["title"]
         below.append(f"{_TRANSFORMER_COLUMN.capitalize()}: {title} at ELMo's places, mixed alike.")
     return Table(table(exhibit, runs, sizes), below, set(runs["task"]))
-
-
-def finished_runs(
-    plan: Plan,
-    exhibit: str,
-    tasks: Collection[str] | None = None,
-) -> pd.DataFrame | None:
-    """The finished runs of a table or figure, or `None` if none is finished."""
-    exhibits = [exhibit]
-    if exhibit == "table 1":
-        exhibits.append(TRANSFORMER)
-    scores = sort_out(plan.runs(exhibits, tasks)).scores
-    if not scores:
-        return None
-    return runs_of(scores)
-
-
-def stopped_runs(folder: Path) -> pd.DataFrame:
-    """The runs of an earlier plan, which trained for a fixed number of epochs."""
-    scores = [read_json(file) for file in sorted(folder.glob("*/*/*.json"))]
-    return runs_of(scores, are_stopped=True)
-
-
-def runs_of(scores: Iterable[dict[str, Any]], *, are_stopped: bool = False) -> pd.DataFrame:
-    """A row for each run, with the `version` of this package that computed it."""
-    rows = [{**run, "version": _version_of(run), "stopped": are_stopped} for run in scores]
-    return pd.DataFrame(rows).sort_values(["task", "variant", "seed"], ignore_index=True)
-
-
-def or_stopped(
-    exhibit: str,
-    runs: pd.DataFrame | None,
-    stopped: pd.DataFrame | None,
-) -> pd.DataFrame | None:
-    """
-    For each task, the runs of the plan, or if some column of its row has none yet, only the stopped
-    ones, of the seeds that all of its columns have.
-    """
-    if stopped is None:
-        return runs
-    chosen = []
-    for task in paper.TABLES[exhibit]:
-        task_runs = _complete_runs(exhibit, task, stopped)
-        if runs is not None:
-            new_runs = runs[runs["task"] == task]
-            if _cells(task_runs) <= _cells(new_runs):
-                task_runs = new_runs
-        if not task_runs.empty:
-            chosen.append(task_runs)
-    if not chosen:
-        return None
-    return pd.concat(chosen, ignore_index=True)
-
-
-def _complete_runs(exhibit: str, task: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs of a task in a table of the seeds that all of its columns have, or in a figure."""
-    variants = variants_of(exhibit, task)
-    compared_runs = runs[(runs["task"] == task) & runs["variant"].isin(variants)]
-    if exhibit == "figure 1":
-        return compared_runs
-    whole_runs = compared_runs[compared_runs["size"].isna()]
-    n_variants = whole_runs.groupby("seed")["variant"].transform("count")
-    return whole_runs[n_variants == len(variants)]
-
-
-def _cells(runs: pd.DataFrame) -> set[tuple[str, int]]:
-    """The variants and sizes; 0 is the whole training set."""
-    return set(zip(runs["variant"], runs["size"].fillna(0).astype(int), strict=True))
-
-
-def _version_of(scores: dict[str, Any]) -> str:
-    return str(scores.get("versions", {}).get("elmo_tasks", "not recorded"))
-
-
-def version_notes(versions: Iterable[str]) -> list[str]:
-    """One line that explains the mark, if any of the runs has it."""
-    other_versions = Counter(version for version in versions if version != __version__)
-    if not other_versions:
-        return []
-    counts = sorted(other_versions.items())
-    listed = ", ".join(f"{version} ({n_runs})" for version, n_runs in counts)
-    different = f"with runs of a different version of elmo_tasks than {__version__}"
-    return [f"{_MARK}: {different}: {listed}."]
 
 
 def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd.DataFrame:
@@ -200,26 +102,11 @@ def table(exhibit: str, runs: pd.DataFrame, trained_on: Mapping[str, str]) -> pd
         variants = dict(zip(_COLUMNS[exhibit], variants_of(exhibit, name), strict=True))
         if has_transformer:
             variants[_TRANSFORMER_COLUMN] = TASKS[name].transformer
-        rows.append(_row(exhibit, name, task_runs, variants, trained_on.get(name, _NONE)))
+        rows.append(_row(exhibit, name, task_runs, variants, trained_on.get(name, NONE)))
         printed = _printed_row(exhibit, name)
         if printed is not None:
             rows.append(printed)
     return pd.DataFrame(rows).fillna("")
-
-
-def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
-    """
-    The dev and test scores, earlier and new, in percent, and the versions, of the runs that both
-    have.
-    """
-    key = ["task", "variant", "seed"]
-    columns = [*key, "dev", "test", "version"]
-    old_runs = earlier[earlier["size"].isna()][columns]
-    new_runs = runs[runs["size"].isna()][columns]
-    both = old_runs.merge(new_runs, on=key, suffixes=(", earlier", ", new"))
-    for split in ("dev", "test"):
-        both[f"{split}, difference"] = both[f"{split}, new"] - both[f"{split}, earlier"]
-    return both.round(4).fillna(_NONE)
 
 
 def compared(exhibit: str, name: str, runs: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
@@ -254,9 +141,9 @@ def _row(
     row["increase (relative)"] = _increase(left, right)
     row["epochs (best)"] = _epochs(runs, variants.values())
     # Differences between unfinished trainings are not tested.
-    row["p"] = _NONE if is_stopped else _p(left, right)
+    row["p"] = NONE if is_stopped else _p(left, right)
     if exhibit == "table 1":
-        row["p, paired"] = _NONE if is_stopped else _paired_p(left, right)
+        row["p, paired"] = NONE if is_stopped else _paired_p(left, right)
         row["paper: trained on"] = task.trained_on
         row |= dict(zip(_COLUMNS_OF_PAPER, paper.TABLE_1[name], strict=True))
     return row
@@ -294,7 +181,7 @@ def _epochs(runs: pd.DataFrame, variants: Iterable[str]) -> str:
     for variant in variants:
         epochs = runs[runs["variant"] == variant]["epochs"]
         if epochs.empty:
-            cells.append(_NONE)
+            cells.append(NONE)
             continue
         mean_last = epochs.map(len).mean()
         mean_best = epochs.map(best_epoch).mean()
@@ -309,7 +196,7 @@ def _table_6(runs: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, Any] = {"model": model}
         for split in ("dev", "test"):
             row[split] = _cell(runs, "pos", ours.get(model), split)
-        row["paper, Wall Street Journal"] = paper.TABLE_6.get(model, _NONE)
+        row["paper, Wall Street Journal"] = paper.TABLE_6.get(model, NONE)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -350,121 +237,24 @@ def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
         f"{cells}; {comparison}; {tests}, two-sided.",
         *explained,
         *version_notes(runs["version"]),
-        _source(exhibit),
+        paper.source_of(exhibit),
     ]
-
-
-def _source(exhibit: str) -> str:
-    return f"The paper's numbers: {exhibit.capitalize()} of {paper.SOURCE}."
-
-
-def neighbor_table(neighbors: dict[str, Any]) -> pd.DataFrame:
-    """Table 4: the nearest neighbours of *play* by GloVe and by the biLM."""
-    ours = "ours, nearest first"
-    glove = ", ".join(word for word, _ in neighbors["glove"])
-    rows = [{"": "GloVe", "source": "play", ours: glove, "paper": paper.TABLE_4["GloVe"]}]
-    sources = [source for source in paper.TABLE_4 if source != "GloVe"]
-    for source, source_neighbors in zip(sources, neighbors["biLM"], strict=True):
-        about = {"": "biLM", "source": f"{source} {{...}}", "paper": paper.TABLE_4[source]}
-        for neighbor in source_neighbors["nearest"]:
-            text = f"{neighbor['sentence']} ({neighbor['cosine']:.2f})"
-            rows.append({**about, ours: text})
-            # Only in the first row of a source.
-            about = {}
-    return pd.DataFrame(rows, columns=["", "source", ours, "paper"]).fillna("")
-
-
-def _neighbor_notes(neighbors: dict[str, Any]) -> list[str]:
-    text = neighbors["text"]
-    return [
-        f"biLM: the words in {text} whose vectors in the top layer have the largest cosines (in "
-        "parentheses) with the word in brackets, one per sentence.",
-        "GloVe: the vectors of the open data (40,000 words, lower-cased).",
-        *version_notes([_version_of(neighbors)]),
-        _source("table 4"),
-    ]
-
-
-def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
-    """Table 5, from the output of `allennlp elmo-wsd`."""
-    names = {f"layer {layer}": name for layer, name in enumerate(LAYERS)}
-    names["mean"] = "biLM, mean of the layers"
-    names["first sense"] = "most frequent sense of the training data"
-    if scores["wordnet"]:
-        names["first sense"] = "WordNet 1st sense"
-    mark = _mark([_version_of(scores)])
-    ours: dict[str, dict[str, str]] = {}
-    for key, sets in scores["scores"].items():
-        cells = ours.setdefault(names.get(key, key), {})
-        for column in ("the four", "ALL"):
-            if column in sets:
-                cells[column] = f"{100 * sets[column]['f1']:.1f}{mark}"
-    rows = []
-    for model in dict.fromkeys([*ours, *paper.TABLE_5]):
-        printed = paper.TABLE_5.get(model)
-        rows.append({"model": model, **ours.get(model, {}), "paper, the four": printed})
-    return pd.DataFrame(rows, dtype=object).fillna(_NONE)
-
-
-def word_sense_notes(scores: dict[str, Any]) -> list[str]:
-    """What Table 5 was learned from, and what limits it."""
-    lines = []
-    models = scores["scores"]
-    if "first sense" in models and "layer 2" in models:
-        layer_2 = 100 * models["layer 2"]["the four"]["f1"]
-        first_sense = 100 * models["first sense"]["the four"]["f1"]
-        if layer_2 < first_sense:
-            lines.append(
-                f"The second layer ({layer_2:.1f}) scores below the most frequent sense "
-                f"({first_sense:.1f}): choosing the nearest mean vector ignores how frequent a "
-                f"sense is, and the vectors of {scores['bilm']} are not good enough to make up "
-                "for it. The paper's biLM, which is larger and has read more, is 3.1 above "
-                "WordNet's first sense."
-            )
-    unanswered = sum(counts["unanswered"] for counts in scores["sets"].values())
-    not_comparable = "without WordNet's first senses, F1 is not comparable with the paper's"
-    instances = f"{scores['instances_of_training']:,} instances of {scores['training']}"
-    learned = f"{scores['senses']:,} senses of {instances}, nearest by {scores['distance']}"
-    return [
-        *lines,
-        "The four: senseval2, senseval3, semeval2013, semeval2015 as one set; ALL: semeval2007, "
-        "too.",
-        f"Learned: {learned}. First senses: {scores['first_senses']}.",
-        f"Unanswered: {unanswered:,} of ALL; {not_comparable}.",
-        *version_notes([_version_of(scores)]),
-        _source("table 5"),
-    ]
-
-
-def scores_by_seed(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> pd.Series:
-    """The scores on the whole training set, indexed by seed."""
-    chosen = _chosen(runs, task, variant)
-    return chosen.set_index("seed")[split].astype(float).dropna()
-
-
-def _chosen(runs: pd.DataFrame, task: str, variant: str | None) -> pd.DataFrame:
-    return runs[(runs["task"] == task) & (runs["variant"] == variant)]
 
 
 def _cell(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> str:
     """The mean of the scores, with a mark if a different version computed any of them."""
     scores = scores_by_seed(runs, task, variant, split)
     if scores.empty:
-        return _NONE
-    mark = _mark(_chosen(runs, task, variant)["version"])
+        return NONE
+    mark = version_mark(runs_of_variant(runs, task, variant)["version"])
     if len(scores) == 1:
         return f"{scores.mean():.1f} (1 seed){mark}"
     return f"{scores.mean():.1f} ± {scores.std():.1f} ({len(scores)}){mark}"
 
 
-def _mark(versions: Iterable[str]) -> str:
-    is_different = any(version != __version__ for version in versions)
-    return _MARK if is_different else ""
-
-
 def _increase(left: pd.Series, right: pd.Series) -> str:
     if left.empty or right.empty:
-        return _NONE
+        return NONE
     increase = right.mean() - left.mean()
     errors = 100 - left.mean()
     if errors <= 0:
@@ -494,7 +284,7 @@ def _paired_p(left: pd.Series, right: pd.Series) -> str:
 
 def _p_text(n: int, deviation: float, test: Callable[[], float]) -> str:
     if n == 0:
-        return _NONE
+        return NONE
     if n == 1:
         return "n too small"
     # Equal scores may differ by rounding.

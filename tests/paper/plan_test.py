@@ -6,7 +6,7 @@ from allennlp.common import Params
 from elmo_tasks.paper.measures import MEASURED, measured
 from elmo_tasks.paper.numbers import TABLES, TRANSFORMER, variants_of
 from elmo_tasks.paper.plan import Plan
-from elmo_tasks.paper.tables import stopped_runs
+from elmo_tasks.paper.run_scores import stopped_runs
 from elmo_tasks.paper.train import sort_out
 from tests.paths import CHECKOUT, FIXTURES, TINY_BILM, TRAINING_CONFIGS
 

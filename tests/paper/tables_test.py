@@ -9,17 +9,13 @@ from scipy import stats
 from elmo_tasks.files.json_files import write_json
 from elmo_tasks.paper.figures import draw, epoch_values, mix_table, size_values
 from elmo_tasks.paper.findings import findings
-from elmo_tasks.paper.tables import (
+from elmo_tasks.paper.intrinsic_tables import (
     neighbor_table,
-    notes,
-    or_stopped,
-    runs_of,
-    side_by_side,
-    stopped_runs,
-    table,
     word_sense_notes,
     word_sense_table,
 )
+from elmo_tasks.paper.run_scores import or_stopped, runs_of, side_by_side, stopped_runs
+from elmo_tasks.paper.tables import notes, table
 from elmo_tasks.version import __version__
 
 BASELINE, ELMO = [60.0, 61.5, 62.1], [70.2, 72.0, 71.1]

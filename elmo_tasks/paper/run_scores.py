@@ -1,0 +1,151 @@
+"""
+The scores of finished runs as tables of pandas, with one row per run.
+
+A run of a different version of this package is not mixed in silently: its score, and a mean with
+it, has a mark. Runs that an earlier plan has stopped are never in a row with other runs.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from elmo_tasks.files.json_files import read_json
+from elmo_tasks.paper import numbers as paper
+from elmo_tasks.paper.numbers import TRANSFORMER, variants_of
+from elmo_tasks.paper.plan import Plan
+from elmo_tasks.paper.train import sort_out
+from elmo_tasks.version import __version__
+
+__all__ = [
+    "NONE",
+    "finished_runs",
+    "or_stopped",
+    "runs_of",
+    "runs_of_variant",
+    "scores_by_seed",
+    "side_by_side",
+    "stopped_runs",
+    "version_mark",
+    "version_notes",
+    "version_of",
+]
+
+NONE = "–"
+# Of scores by a different version of this package.
+_MARK = "§"
+
+
+def finished_runs(
+    plan: Plan,
+    exhibit: str,
+    tasks: Collection[str] | None = None,
+) -> pd.DataFrame | None:
+    """The finished runs of a table or figure, or `None` if none is finished."""
+    exhibits = [exhibit]
+    if exhibit == "table 1":
+        exhibits.append(TRANSFORMER)
+    scores = sort_out(plan.runs(exhibits, tasks)).scores
+    if not scores:
+        return None
+    return runs_of(scores)
+
+
+def stopped_runs(folder: Path) -> pd.DataFrame:
+    """The runs of an earlier plan, which trained for a fixed number of epochs."""
+    scores = [read_json(file) for file in sorted(folder.glob("*/*/*.json"))]
+    return runs_of(scores, are_stopped=True)
+
+
+def runs_of(scores: Iterable[dict[str, Any]], *, are_stopped: bool = False) -> pd.DataFrame:
+    """A row for each run, with the `version` of this package that computed it."""
+    rows = [{**run, "version": version_of(run), "stopped": are_stopped} for run in scores]
+    return pd.DataFrame(rows).sort_values(["task", "variant", "seed"], ignore_index=True)
+
+
+def or_stopped(
+    exhibit: str,
+    runs: pd.DataFrame | None,
+    stopped: pd.DataFrame | None,
+) -> pd.DataFrame | None:
+    """
+    For each task, the runs of the plan, or if some column of its row has none yet, only the stopped
+    ones, of the seeds that all of its columns have.
+    """
+    if stopped is None:
+        return runs
+    chosen = []
+    for task in paper.TABLES[exhibit]:
+        task_runs = _complete_runs(exhibit, task, stopped)
+        if runs is not None:
+            new_runs = runs[runs["task"] == task]
+            if _cells(task_runs) <= _cells(new_runs):
+                task_runs = new_runs
+        if not task_runs.empty:
+            chosen.append(task_runs)
+    if not chosen:
+        return None
+    return pd.concat(chosen, ignore_index=True)
+
+
+def _complete_runs(exhibit: str, task: str, runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of a task in a table of the seeds that all of its columns have, or in a figure."""
+    variants = variants_of(exhibit, task)
+    compared_runs = runs[(runs["task"] == task) & runs["variant"].isin(variants)]
+    if exhibit == "figure 1":
+        return compared_runs
+    whole_runs = compared_runs[compared_runs["size"].isna()]
+    n_variants = whole_runs.groupby("seed")["variant"].transform("count")
+    return whole_runs[n_variants == len(variants)]
+
+
+def _cells(runs: pd.DataFrame) -> set[tuple[str, int]]:
+    """The variants and sizes; 0 is the whole training set."""
+    return set(zip(runs["variant"], runs["size"].fillna(0).astype(int), strict=True))
+
+
+def version_of(scores: dict[str, Any]) -> str:
+    return str(scores.get("versions", {}).get("elmo_tasks", "not recorded"))
+
+
+def scores_by_seed(runs: pd.DataFrame, task: str, variant: str | None, split: str) -> pd.Series:
+    """The scores on the whole training set, indexed by seed."""
+    chosen = runs_of_variant(runs, task, variant)
+    return chosen.set_index("seed")[split].astype(float).dropna()
+
+
+def runs_of_variant(runs: pd.DataFrame, task: str, variant: str | None) -> pd.DataFrame:
+    return runs[(runs["task"] == task) & (runs["variant"] == variant)]
+
+
+def side_by_side(runs: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """
+    The dev and test scores, earlier and new, in percent, and the versions, of the runs that both
+    have.
+    """
+    key = ["task", "variant", "seed"]
+    columns = [*key, "dev", "test", "version"]
+    old_runs = earlier[earlier["size"].isna()][columns]
+    new_runs = runs[runs["size"].isna()][columns]
+    both = old_runs.merge(new_runs, on=key, suffixes=(", earlier", ", new"))
+    for split in ("dev", "test"):
+        both[f"{split}, difference"] = both[f"{split}, new"] - both[f"{split}, earlier"]
+    return both.round(4).fillna(NONE)
+
+
+def version_notes(versions: Iterable[str]) -> list[str]:
+    """One line that explains the mark, if any of the runs has it."""
+    other_versions = Counter(version for version in versions if version != __version__)
+    if not other_versions:
+        return []
+    counts = sorted(other_versions.items())
+    listed = ", ".join(f"{version} ({n_runs})" for version, n_runs in counts)
+    different = f"with runs of a different version of elmo_tasks than {__version__}"
+    return [f"{_MARK}: {different}: {listed}."]
+
+
+def version_mark(versions: Iterable[str]) -> str:
+    is_different = any(version != __version__ for version in versions)
+    return _MARK if is_different else ""
