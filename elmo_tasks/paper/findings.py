@@ -1,12 +1,13 @@
 """What the runs say about the claims of the paper."""
 
+import math
 from statistics import fmean
 from typing import NamedTuple
 
 import pandas as pd
 
 from elmo_tasks.paper.numbers import TABLES, TASKS, variants_of
-from elmo_tasks.paper.run_scores import scores_by_seed
+from elmo_tasks.paper.run_scores import NONE, scores_by_seed
 from elmo_tasks.paper.tables import p_value
 from elmo_tasks.paper.train import best_epoch
 
@@ -14,7 +15,10 @@ __all__ = ["findings"]
 
 
 class _Claim(NamedTuple):
-    """That one column of a table is better than another: by their numbers, for some tasks."""
+    """
+    A claim of the paper: for some tasks, one column of a table is better than another. Columns are
+    given by their numbers.
+    """
 
     text: str
     exhibit: str
@@ -33,8 +37,9 @@ _CLAIMS = [
     _Claim("both places beat the output alone (Table 3)", "table 3", 1, 2, _ABLATED),
     _Claim("the first layer is better for parts of speech (Table 6)", "table 6", 1, 2, ("pos",)),
 ]
-_COLUMNS = ("the paper", "yes", "no", "significant (p < 0.05)", "stopped too early to say")
-_NONE = "–"
+_SIGNIFICANT = "significant (p < 0.05)"
+_STOPPED = "stopped too early to say"
+_COLUMNS = ("the paper", "yes", "no", _SIGNIFICANT, _STOPPED)
 
 
 def findings(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -44,13 +49,13 @@ def findings(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
         rows.append(_row(claim.text, _verdicts(claim, runs[claim.exhibit])))
     faster = "ELMo reaches the baseline's best score in fewer epochs (Figure 1)"
     rows.append(_row(faster, _faster(runs["table 1"])))
-    for number, share in ((0, "a hundredth"), (1, "a tenth")):
-        text = f"ELMo gains more with {share} of the data (Figure 1)"
-        rows.append(_row(text, _gains_more(runs["figure 1"], number)))
+    for share, name in ((0.01, "a hundredth"), (0.1, "a tenth")):
+        text = f"ELMo gains more with {name} of the data (Figure 1)"
+        rows.append(_row(text, _gains_more(runs["figure 1"], share)))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-# For each task its verdict, as the name of a column, with details.
+# For each task, a verdict, which is the name of a column, and the task with details.
 _Verdicts = list[tuple[str, str]]
 
 
@@ -58,7 +63,7 @@ def _row(text: str, verdicts: _Verdicts) -> list[str]:
     cells = [text]
     for column in _COLUMNS[1:]:
         names = [name for verdict, name in verdicts if verdict == column]
-        cells.append(", ".join(names) or _NONE)
+        cells.append(", ".join(names) or NONE)
     return cells
 
 
@@ -67,7 +72,7 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
     for name, task_runs in _by_task(runs, claim.tasks):
         task = TASKS[name]
         if task_runs["stopped"].any():
-            verdicts.append((_COLUMNS[4], task.title))
+            verdicts.append((_STOPPED, task.title))
             continue
         split = "dev" if claim.exhibit in ("table 2", "table 3") else task.split
         variants = list(variants_of(claim.exhibit, name))
@@ -80,7 +85,7 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
         verdicts.append((verdict, f"{task.title} ({difference:+.1f})"))
         has_variance = min(len(better), len(worse)) > 2 and better.std() + worse.std() > 0
         if has_variance and p_value(worse, better) < 0.05:
-            verdicts.append((_COLUMNS[3], task.title))
+            verdicts.append((_SIGNIFICANT, task.title))
     return verdicts
 
 
@@ -90,7 +95,7 @@ def _faster(runs: pd.DataFrame) -> _Verdicts:
     for name, task_runs in _by_task(runs, TABLES["table 1"]):
         task = TASKS[name]
         if task_runs["stopped"].any():
-            verdicts.append((_COLUMNS[4], task.title))
+            verdicts.append((_STOPPED, task.title))
             continue
         epochs = task_runs.set_index(["variant", "seed"])["epochs"]
         if not {"baseline", task.elmo} <= set(task_runs["variant"]):
@@ -126,23 +131,34 @@ def _first_at_least(score: float, epochs: list[float]) -> int | None:
     return None
 
 
-def _gains_more(runs: pd.DataFrame, number: int) -> _Verdicts:
-    """Whether the gain with a part of the training set, by its number, exceeds that with all."""
+def _gains_more(runs: pd.DataFrame, share: float) -> _Verdicts:
+    """Whether the gain with a share of the training set exceeds the gain with all of it."""
     verdicts = []
     for name, task_runs in _by_task(runs, TABLES["figure 1"]):
         task = TASKS[name]
         if task_runs["stopped"].any():
-            verdicts.append((_COLUMNS[4], task.title))
+            verdicts.append((_STOPPED, task.title))
             continue
         # Shape: sizes in rows, variants in columns; the whole training set is the last row.
         means = task_runs.groupby(["training_size", "variant"])["dev"].mean().unstack().sort_index()
         if len(means) < 3 or means.isna().any(axis=None):
             continue
-        gains = (means[task.elmo] - means["baseline"]).tolist()
-        details = f"{task.title} ({gains[number]:+.1f} instead of {gains[-1]:+.1f})"
-        verdict = "yes" if gains[number] > gains[-1] else "no"
+        gains = means[task.elmo] - means["baseline"]
+        part = _size_of_share(gains.index, share)
+        if part is None:
+            continue
+        details = f"{task.title} ({gains[part]:+.1f} instead of {gains.iloc[-1]:+.1f})"
+        verdict = "yes" if gains[part] > gains.iloc[-1] else "no"
         verdicts.append((verdict, details))
     return verdicts
+
+
+def _size_of_share(sizes: pd.Index, share: float) -> int | None:
+    """The size that is about this share of the last one, which is the whole training set."""
+    for size in sizes:
+        if math.isclose(size / sizes[-1], share, rel_tol=0.1):
+            return int(size)
+    return None
 
 
 def _by_task(runs: pd.DataFrame, tasks: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:

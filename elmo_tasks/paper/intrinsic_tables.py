@@ -32,7 +32,7 @@ def neighbor_notes(neighbors: dict[str, Any]) -> list[str]:
     return [
         f"biLM: the words in {text} whose vectors in the top layer have the largest cosines (in "
         "parentheses) with the word in brackets, one per sentence.",
-        "GloVe: the vectors of the open data (40,000 words, lower-cased).",
+        f"GloVe: {neighbors['glove_words']:,} words of {neighbors['glove_file']}.",
         *version_notes([version_of(neighbors)]),
         paper.source_of("table 4"),
     ]
@@ -62,18 +62,16 @@ def word_sense_table(scores: dict[str, Any]) -> pd.DataFrame:
 def word_sense_notes(scores: dict[str, Any]) -> list[str]:
     """What Table 5 was learned from, and what limits it."""
     lines = []
-    models = scores["scores"]
-    if "first sense" in models and "layer 2" in models:
-        layer_2 = 100 * models["layer 2"]["the four"]["f1"]
-        first_sense = 100 * models["first sense"]["the four"]["f1"]
-        if layer_2 < first_sense:
-            lines.append(
-                f"The second layer ({layer_2:.1f}) scores below the most frequent sense "
-                f"({first_sense:.1f}): choosing the nearest mean vector ignores how frequent a "
-                f"sense is, and the vectors of {scores['bilm']} are not good enough to make up "
-                "for it. The paper's biLM, which is larger and has read more, is 3.1 above "
-                "WordNet's first sense."
-            )
+    layer_2 = _f1_on_the_four(scores, "layer 2")
+    first_sense = _f1_on_the_four(scores, "first sense")
+    if layer_2 is not None and first_sense is not None and layer_2 < first_sense:
+        lines.append(
+            f"The second layer ({layer_2:.1f}) scores below the most frequent sense "
+            f"({first_sense:.1f}): choosing the nearest mean vector ignores how frequent a "
+            f"sense is, and the vectors of {scores['bilm']} are not good enough to make up "
+            "for it. The paper's biLM, which is larger and has read more, is 3.1 above "
+            "WordNet's first sense."
+        )
     unanswered = sum(counts["unanswered"] for counts in scores["sets"].values())
     not_comparable = "without WordNet's first senses, F1 is not comparable with the paper's"
     instances = f"{scores['instances_of_training']:,} instances of {scores['training']}"
@@ -87,3 +85,11 @@ def word_sense_notes(scores: dict[str, Any]) -> list[str]:
         *version_notes([version_of(scores)]),
         paper.source_of("table 5"),
     ]
+
+
+def _f1_on_the_four(scores: dict[str, Any], model: str) -> float | None:
+    """In percent. `None`: not all of the paper's sets were scored."""
+    sets = scores["scores"].get(model, {})
+    if "the four" not in sets:
+        return None
+    return float(100 * sets["the four"]["f1"])

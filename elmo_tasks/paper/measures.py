@@ -1,18 +1,17 @@
 """Tables 4 and 5, which need no training: each is measured into one file of the results."""
 
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from elmo_tasks.files.json_files import read_json, write_json
+from elmo_tasks.files.json_files import write_json
 from elmo_tasks.paper.neighbors import NeighborIndex, Query, build_index, marked_text, marked_word
 from elmo_tasks.paper.numbers import TABLE_4
 from elmo_tasks.paper.plan import Plan
 from elmo_tasks.paper.static_vectors import StaticVectors
 from elmo_tasks.paper.train import checked_scores, surroundings
+from elmo_tasks.paper.word_senses import measure_senses
 from elmo_tasks.paper.wsd_corpus import WsdCorpus
 from elmo_tasks.vectors.elmo import Elmo
 
@@ -60,16 +59,8 @@ def _glove(plan: Plan) -> Path:
 
 
 def _word_senses(plan: Plan) -> dict[str, Any]:
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "wsd.json")
-        data = f"{plan.variables['ELMO_TASKS_DATA']}/wsd"
-        command = [sys.executable, "-m", "allennlp", "elmo-wsd", "--data", data]
-        command += ["--bilm", plan.variables["ELMO_TASKS_BILM"], "--output-file", str(file)]
-        status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
-        if status:
-            raise OSError(f"failed with status {status}")
-        scores: dict[str, Any] = read_json(file)
-        return scores
+    data = Path(plan.variables["ELMO_TASKS_DATA"], "wsd")
+    return measure_senses(plan.variables["ELMO_TASKS_BILM"], data)
 
 
 def _neighbors(plan: Plan) -> dict[str, Any]:
@@ -83,6 +74,8 @@ def _neighbors(plan: Plan) -> dict[str, Any]:
     return {
         "bilm": plan.bilm,
         "text": corpus.name,
+        "glove_file": _glove(plan).name,
+        "glove_words": len(glove),
         "glove": glove.nearest("play"),
         "biLM": neighbors,
     }

@@ -35,6 +35,9 @@ class StaticVectors:
         # Shape: (n_words, dim)
         self._vectors = unit(np.stack(rows))
 
+    def __len__(self) -> int:
+        return len(self._words)
+
     def nearest(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """
         The words with the highest cosines, except `word`, which is also looked up in lower case;

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from itertools import tee
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from elmo_tasks.files.lines import numbered_lines
 from elmo_tasks.paper.static_vectors import unit
 from elmo_tasks.paper.wsd_corpus import WsdCorpus, WsdInstance
+from elmo_tasks.vectors.devices import Device
 from elmo_tasks.vectors.elmo import Elmo
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "SenseVectors",
     "WordSenses",
     "first_senses_of_wordnet",
+    "measure_senses",
     "score_of",
     "scores_of",
 ]
@@ -32,8 +35,48 @@ _OF_THE_PAPER = ("senseval2", "senseval3", "semeval2013", "semeval2015")
 # satellites together.
 _PARTS_OF_SPEECH = {"1": "NOUN", "2": "VERB", "3": "ADJ", "4": "ADV", "5": "ADJ"}
 
+_MOST_FREQUENT = (
+    "the training data, no WordNet: the most frequent sense there, and none for other lemmas"
+)
+
 Lemma = tuple[str, str]
 """A lemma and its part of speech."""
+
+
+def measure_senses(
+    bilm: str, data: Path, *, wordnet: Path | None = None, device: Device = None
+) -> dict[str, Any]:
+    """
+    The numbers of Table 5: scores on the sets in `test/` of a folder, with the senses in `train/`.
+
+    # Parameters
+
+    wordnet : `Path`, optional
+        The folder of WordNet 3.0, which has a first sense for lemmas that are not in `train/`.
+    """
+    (training,) = WsdCorpus.find(data / "train")
+    first_senses = None
+    if wordnet is not None:
+        first_senses = first_senses_of_wordnet(wordnet)
+    senses = WordSenses(Elmo.from_pretrained(bilm, device=device), training, first_senses)
+    answered_sets = [senses.answer(corpus) for corpus in WsdCorpus.find(data / "test")]
+    counts_of_sets = {}
+    for answered in answered_sets:
+        counts_of_sets[answered.name] = {
+            "lemma_not_in_training": answered.n_unseen,
+            "unanswered": answered.n_unanswered,
+        }
+    return {
+        "bilm": Path(bilm).resolve().name,
+        "training": training.name,
+        "wordnet": first_senses is not None,
+        "distance": "cosine",
+        "instances_of_training": senses.n_instances,
+        "senses": len(senses.senses),
+        "first_senses": _MOST_FREQUENT if first_senses is None else "WordNet",
+        "scores": scores_of(answered_sets),
+        "sets": counts_of_sets,
+    }
 
 
 def first_senses_of_wordnet(folder: str | PathLike[str]) -> dict[Lemma, str]:

@@ -222,6 +222,13 @@ class TrainedTask:
         """The texts of each input of a call."""
         return rows_of(self._columns(texts, named))
 
+    def _one_input(self, texts: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, ...]:
+        """The texts of a call that takes only one text, or one pair of texts."""
+        rows = self._rows(texts, named)
+        if len(rows) != 1:
+            raise ValueError(f"expected one text, got a list of {len(rows)}")
+        return rows[0]
+
     def stream(
         self, inputs: Iterable[tuple[str, ...]], stop: Stop = None, batch_size: int | None = None
     ) -> Iterator[Any]:
@@ -281,7 +288,7 @@ class TrainedTask:
 
     def render(self, *texts: str, **named: str) -> str:
         """A picture of the result for a text, as HTML: places in the text, or labels as bars."""
-        (texts_of_input,) = self._rows(texts, named)
+        texts_of_input = self._one_input(texts, named)
         (result,) = self.stream([texts_of_input])
         language = str(self._options["language"])
         return picture(self.result_type, texts_of_input[-1], result, language)
@@ -295,7 +302,7 @@ class TrainedTask:
         `start`, `end` and `weight`. The weights of a text sum to 1. `interpreter` is AllenNLP's:
         also `"integrated-gradient"` or `"smooth-gradient"`.
         """
-        texts_of_input = self._rows(texts, named)[0]
+        texts_of_input = self._one_input(texts, named)
         return list(self.predictor.explain(*texts_of_input, interpreter=interpreter))
 
     def render_explanation(self, *texts: str, **options: str) -> str:

@@ -56,3 +56,8 @@ class TestExplain:
 
     def test_a_text_without_names_has_none(self, find_names):
         assert find_names.explain("It rained all day.") == [] == find_names.explain(" ")
+
+    def test_a_list_of_texts_is_an_error(self, find_names):
+        for show in (find_names.explain, find_names.render_explanation, find_names.render):
+            with pytest.raises(ValueError, match="expected one text, got a list of 2"):
+                show(["Ann sang.", "It rained."])
