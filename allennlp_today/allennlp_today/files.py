@@ -115,5 +115,5 @@ def warn_of_a_training(archive: str | PathLike[str]) -> None:
         with locked(folder):
             pass
     except BlockingIOError:
-        message = f"a training in {folder} has not ended: {path} is from before its end"
+        message = f"a training is running in {folder}: {path} is not its final result"
         warnings.warn(message, stacklevel=2)

@@ -104,7 +104,9 @@ def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Modul
     def declare(function: Callable[[Module], None]) -> Callable[[Module], None]:
         if imported := [module for module in modules if module in sys.modules]:
             hint = "import torch or allennlp_today first"
-            raise ImportError(f"expected to be imported before {imported[0]}: {hint}")
+            raise ImportError(
+                f"expected allennlp_today to be imported before {imported[0]}: {hint}"
+            )
         repair = Repair(function, modules, is_guard=True)
         REPAIRS.append(repair)
         _FINDER.add_after(repair)

@@ -32,8 +32,8 @@ _HINTS = {
         "the data have labels that the model was not trained with: new labels need a new training"
     ),
     r"parameter group that doesn't match the size of optimizer's group": (
-        "other weights are frozen than in the checkpoint: to change it, start a new training "
-        "from its weights, by an initializer of type 'pretrained'"
+        "the frozen weights differ from those of the checkpoint: to freeze different ones, start "
+        "a new training from its weights, with an initializer of type 'pretrained'"
     ),
     r'key "(data_loader|token_embedders)" is required'
     r"|Extra parameters passed to TrainModel|was not a `Params`": (
@@ -48,7 +48,7 @@ _HINTS = {
         'a token embedder of type "empty" with the same name'
     ),
     r"Torch not compiled with CUDA|accelerator device when none|CUDA GPUs|NVIDIA driver": (
-        "the CPU is --cuda-device -1, of train -o '{\"trainer.cuda_device\": -1}'"
+        "to use the CPU, pass --cuda-device -1, or to train -o '{\"trainer.cuda_device\": -1}'"
     ),
 }
 

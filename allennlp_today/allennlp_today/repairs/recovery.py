@@ -157,7 +157,8 @@ def name_damaged_checkpoints(checkpointer: Module) -> None:
                 check_whole(path)
         except ConfigurationError as error:
             names = " and ".join(path.name for path in paths)
-            error.message += f" (without {names}, --recover continues from an earlier checkpoint)"
+            hint = f"delete {names}, and --recover continues from an earlier checkpoint"
+            error.message += f" ({hint})"
             raise
         return original(self)
 

@@ -84,8 +84,8 @@ def refuse_data_without_batches(gradient_descent_trainer: Module) -> None:
         for name, loader in loaders.items():
             if loader is not None and _n_batches(loader) == 0:
                 raise ConfigurationError(
-                    f"expected a batch of {name} data, got none: with drop_last, fewer instances "
-                    "than batch_size are left out"
+                    f"expected a batch of {name} data, got none: drop_last leaves out a batch with "
+                    "fewer than batch_size instances"
                 )
         return original(self)
 
@@ -128,7 +128,8 @@ def _check_metrics(trainer: Any) -> None:
         if len(names) > _MAX_NAMES:
             names = [*names[:_MAX_NAMES], "..."]
         expected = ", ".join(names)
-        raise ConfigurationError(f"expected a validation_metric of {expected}, got {unknown[0]!r}")
+        got = repr(unknown[0])
+        raise ConfigurationError(f"expected one of {expected} as validation_metric, got {got}")
 
 
 def _names_without_data(model: Any) -> set[str]:

@@ -30,7 +30,9 @@ def expect_language_model(model_name: str) -> None:
         )
     for name, value in config.items():
         if isinstance(value, Mapping) and (name.endswith("_config") or "model_type" in value):
-            raise ConfigurationError(f"expected one model, got another in {name!r}: {model_name}")
+            raise ConfigurationError(
+                f"expected one model, got a second one in {name!r}: {model_name}"
+            )
 
 
 def expect_tokenizer(model_name: str) -> None:

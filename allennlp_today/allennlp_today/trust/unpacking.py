@@ -108,7 +108,9 @@ def plain_members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         if not (member.isreg() or member.isdir()) or member.issparse():
             raise ValueError(f"expected files and folders only, got {member.name!r:.200}")
         if member.size < 0 or tar.offset <= end:
-            raise ValueError(f"expected sizes from 0, got {member.size} for {member.name!r:.200}")
+            raise ValueError(
+                f"expected members in order, got {member.name!r:.200} of size {member.size}"
+            )
         end = tar.offset
         yield member
 

@@ -311,7 +311,7 @@ class _Walk:
         elif rule == "path" and not is_inside(value, self._folder):
             raise _refusal(f"a file in the archive, got {value!r:.200}", location)
         elif rule == "transformer" and not _is_repository(value):
-            expected = "the name of a repository, and no local path"
+            expected = "the name of a repository, not a local path"
             raise _refusal(f"{expected}, got {value!r:.200}", location)
         elif rule == "spacy" and not _is_installed_pipeline(value):
             raise _refusal(f"an installed pipeline of spaCy, got {value!r:.200}", location)
@@ -324,7 +324,8 @@ class _Walk:
         """
         if isinstance(value, Mapping):
             if "type" in value:
-                raise _refusal(f"no class, got {value['type']!r:.100}", location)
+                expected = "no class in an argument that is not annotated with one"
+                raise _refusal(f"{expected}, got {value['type']!r:.100}", location)
             for key, item in value.items():
                 self._words_of_the_user(key, location)
                 self._words_of_the_user(item, location)

@@ -88,7 +88,7 @@ class TestCheckpoint:
             # AllenNLP finds checkpoints by this file.
             assert run.recover()["epoch"] == 1
             return
-        expected = rf"{name}_e1_b0\.th.*without model_state_e1_b0"
+        expected = rf"{name}_e1_b0\.th.*delete model_state_e1_b0"
         with pytest.raises(ConfigurationError, match=expected):
             run.recover()
         assert file.exists() == (damage != "missing")

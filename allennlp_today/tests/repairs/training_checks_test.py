@@ -67,7 +67,7 @@ def train(folder: Path, metric: str | list[str]) -> tuple[Noisy, dict[str, Any]]
 def test_an_unknown_metric_is_an_error_before_the_first_epoch(tmp_path):
     run = Run(tmp_path)
     run.config["trainer"]["validation_metric"] = "+f1"
-    expected = r"of accuracy, accuracy3, loss, got 'f1'"
+    expected = r"one of accuracy, accuracy3, loss as validation_metric, got 'f1'"
     with pytest.raises(ConfigurationError, match=expected):
         run.start()
     assert not list(run.folder.glob("metrics_epoch_*.json"))
@@ -86,7 +86,8 @@ def test_the_metric_of_a_label_is_looked_for_in_the_validation(tmp_path):
     names = [name for name in metrics if "f1" in name or "loss" in name]
     for name in names:
         assert metrics_of_label[name] == metrics[name]
-    with pytest.raises(ConfigurationError, match="of f1-B, f1-C, loss, seen, got 'f1-A'"):
+    expected = "one of f1-B, f1-C, loss, seen as validation_metric, got 'f1-A'"
+    with pytest.raises(ConfigurationError, match=expected):
         train(tmp_path / "unknown", "+f1-A")
 
 
