@@ -168,9 +168,9 @@ class TaskComponent(ModelInPipeline, Pipe):
         """
         refuse_settings(self.name, settings)
         # Not earlier: it imports AllenNLP.
-        from elmo_tasks.predictors.json_lines_predictor import at_once
+        from elmo_tasks.predictors.json_lines_predictor import predicted_together
 
-        for batch in at_once(self._inputs(stream), itemgetter(1), batch_size):
+        for batch in predicted_together(self._inputs(stream), itemgetter(1), batch_size):
             docs: Iterable[Doc] = [doc for doc, _ in batch]
             try:
                 self._annotate(batch)
