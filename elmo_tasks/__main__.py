@@ -1,4 +1,7 @@
-"""`python -m elmo_tasks`: jobs, a service, downloads, configs. Only `embed` needs no AllenNLP."""
+"""
+Vectors and annotations of a corpus, an HTTP service, downloads and configs. `annotate` and `serve`
+need AllenNLP.
+"""
 
 import argparse
 import logging
@@ -24,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Runs a command and returns its exit status. Errors (without `ELMO_TASKS_DEBUG`) and Ctrl-C print
     one line.
     """
-    # Of other packages only warnings.
+    # Other packages log only warnings.
     logging.basicConfig(format="%(asctime)s %(message)s")
     logging.getLogger("elmo_tasks.files.jobs").setLevel(logging.INFO)
     try:

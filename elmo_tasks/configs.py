@@ -57,12 +57,17 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
     The variables with their values from the environment, or their defaults. An empty value counts
     as not set. `ELMO_TASKS_GLOVE` is the name of a file in `glove/` of the data folder, or a path.
-    By default it is the only file there; without one, the vectors in this package.
+    By default, it is the only file there, or if there is none, the included vectors.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)
-    included = _OPEN_GLOVE if _OPEN_GLOVE.exists() else FIXTURES / "glove" / _SHIPPED_GLOVE
-    glove = str(included) if not files else files[0] if len(files) == 1 else _SHIPPED_GLOVE
+    if not files:
+        glove = str(_OPEN_GLOVE if _OPEN_GLOVE.exists() else FIXTURES / "glove" / _SHIPPED_GLOVE)
+    elif len(files) == 1:
+        glove = files[0]
+    else:
+        # If it is not one of them, `check_data` lists them.
+        glove = _SHIPPED_GLOVE
     return {
         _DATA: data,
         _GLOVE: os.path.expanduser(environ.get(_GLOVE) or glove),
@@ -134,8 +139,10 @@ def strings_of(config: Any) -> Iterator[str]:
     """All values in a config that are strings."""
     if isinstance(config, str):
         yield config
-    elif isinstance(config, dict | list):
-        for value in config.values() if isinstance(config, dict) else config:
+    elif isinstance(config, dict):
+        yield from strings_of(list(config.values()))
+    elif isinstance(config, list):
+        for value in config:
             yield from strings_of(value)
 
 
@@ -156,42 +163,56 @@ def check_data(params: Params) -> None:
         if params.get(f"{part}_data_path") is None:
             params.pop(f"{part}_data_path", None)
     root = config_variables()["ELMO_TASKS_DATA"].rstrip("/")
-    train, test = str(params.get("train_data_path", "")), str(params.get("test_data_path", ""))
-    if test.startswith(f"{root}/") and not params.get("evaluate_on_test", False):
-        # The words and labels of other test data would become part of the model.
-        is_other = not train.startswith(f"{root}/")
-        if is_other or not _exists(test):
-            params.pop("test_data_path")
-            reason = "belongs to different training data" if is_other else "does not exist"
-            logger.warning("%s %s: this training has no test data", test, reason)
+    _drop_test_data(params, root)
     config = params.as_dict(quiet=True)
-    for path in missing_files(config, root):
-        hint = "copy it there, or set ELMO_TASKS_DATA to a different folder"
-        if path.startswith(f"{root}/glove/"):
-            names = _glove_files(root)
-            hint = (
-                f"set ELMO_TASKS_GLOVE to one of {', '.join(names)}, or to a path"
-                if names
-                else (
-                    "set ELMO_TASKS_GLOVE to the path of a file of vectors; "
-                    "`allennlp elmo-data glove` downloads GloVe"
-                )
-            )
-        raise ConfigurationError(f"{path} does not exist: {hint}")
-    is_sample = [
-        str(config.get(f"{part}_data_path")).startswith(f"{FIXTURES}/")
-        for part in ("train", "validation", "test")
-    ]
-    if not is_sample[0] and any(
-        text.startswith(f"{FIXTURES}/glove/") for text in strings_of(config)
-    ):
+    missing = missing_files(config, root)
+    if missing:
+        raise ConfigurationError(f"{missing[0]} does not exist: {_hint(missing[0], root)}")
+    _warn_of_sample_data(config)
+
+
+def _drop_test_data(params: Params, root: str) -> None:
+    """Drops test data that a training would not evaluate and cannot use, with a warning."""
+    test = str(params.get("test_data_path", ""))
+    if not test.startswith(f"{root}/") or params.get("evaluate_on_test", False):
+        return
+    if not str(params.get("train_data_path", "")).startswith(f"{root}/"):
+        # The words and labels of other test data would become part of the model.
+        reason = "belongs to different training data"
+    elif not _exists(test):
+        reason = "does not exist"
+    else:
+        return
+    params.pop("test_data_path")
+    logger.warning("%s %s: this training has no test data", test, reason)
+
+
+def _hint(path: str, root: str) -> str:
+    """What to do about a missing file in the data folder."""
+    if not path.startswith(f"{root}/glove/"):
+        return "copy it there, or set ELMO_TASKS_DATA to a different folder"
+    names = _glove_files(root)
+    if names:
+        return f"set ELMO_TASKS_GLOVE to one of {', '.join(names)}, or to a path"
+    return (
+        "set ELMO_TASKS_GLOVE to the path of a file of vectors; "
+        "`allennlp elmo-data glove` downloads GloVe"
+    )
+
+
+def _warn_of_sample_data(config: dict[str, Any]) -> None:
+    is_sample = {}
+    for part in ("train", "validation", "test"):
+        is_sample[part] = str(config.get(f"{part}_data_path")).startswith(f"{FIXTURES}/")
+    has_sample_vectors = any(text.startswith(f"{FIXTURES}/glove/") for text in strings_of(config))
+    if has_sample_vectors and not is_sample["train"]:
         others = f", such as {_OPEN_GLOVE}" if _OPEN_GLOVE.exists() else ""
         logger.warning(
             "using the word vectors of the sample data, which lack most words and so cost "
             "accuracy; set ELMO_TASKS_GLOVE to the path of a file of vectors%s",
             others,
         )
-    if any(is_sample) and not os.environ.get("ELMO_TASKS_DATA"):
+    if any(is_sample.values()) and not os.environ.get("ELMO_TASKS_DATA"):
         logger.warning(
             "ELMO_TASKS_DATA is not set: using the small data in %s, for trying things out",
             FIXTURES,
@@ -214,7 +235,9 @@ def log_less() -> None:
     Leaves out most of what AllenNLP logs in a training at the level INFO, unless
     `ALLENNLP_LOG_LEVEL` is set.
     """
-    for name, kept in _KEPT_LOG.items() if not os.environ.get("ALLENNLP_LOG_LEVEL") else ():
+    if os.environ.get("ALLENNLP_LOG_LEVEL"):
+        return
+    for name, kept in _KEPT_LOG.items():
         logging.getLogger(name).addFilter(partial(_is_kept, re.compile(kept)))
 
 

@@ -11,7 +11,6 @@ __all__ = [
     "add_job_arguments",
     "add_precision",
     "add_trained_tasks",
-    "add_trust",
     "layer",
     "trust_of",
 ]
@@ -37,7 +36,8 @@ def add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="cpu, cuda, cuda:1, ...; default: a GPU if there is one")
 
 
-def add_trust(parser: argparse.ArgumentParser) -> None:
+def add_trained_tasks(parser: argparse.ArgumentParser) -> None:
+    """Adds options of `TrainedTask`. `trust_of` reads the first two."""
     add = parser.add_argument
     add(
         "--include-package",
@@ -51,14 +51,8 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the models may name any class or file, as with --include-package",
     )
-
-
-def add_trained_tasks(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of trained tasks."""
-    add_trust(parser)
-    parser.add_argument(
-        "--threshold", type=float, default=0.0, help="the lowest probability of a name (default: 0)"
-    )
+    threshold = "the lowest probability of a name (default: 0)"
+    add("--threshold", type=float, default=0.0, help=threshold)
     add_precision(parser)
 
 

@@ -63,9 +63,10 @@ def _data(arguments: argparse.Namespace) -> None:
 def _download(name: str, arguments: argparse.Namespace) -> None:
     folder = arguments.to or os.environ.get("ELMO_TASKS_DATA")
     if name not in _DOWNLOADED:
-        raise ValueError(f"expected one of {', '.join(_DOWNLOADED)}, got {name!r}")
+        names = ", ".join([*_DOWNLOADED, *EXPLAINED])
+        raise ValueError(f"expected one of {names}, got {name!r}")
     if not folder:
-        raise ValueError(f"expected --to FOLDER or ELMO_TASKS_DATA, got {name!r}")
+        raise ValueError(f"{name}: expected --to FOLDER or ELMO_TASKS_DATA, got neither")
     # A shell does not expand the tilde of --to=~/data.
     folder = Path(folder).expanduser()
     print(f"{name}: {_DOWNLOADED[name]}", file=sys.stderr)

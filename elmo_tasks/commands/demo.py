@@ -68,9 +68,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     rules = _RULES.get(language, language)
     options = {"device": arguments.device, "precision": arguments.precision}
     trusted = is_trusted(arguments)
-    archives = []
+    demo_tasks = []
     for path in arguments.archives or _shipped_archives(language):
-        archives.append(DemoTask(path, rules, **options, trusted=trusted))
+        demo_tasks.append(DemoTask(path, rules, **options, trusted=trusted))
     bilm = arguments.bilm or config_variables()["ELMO_TASKS_BILM"]
     elmo = Elmo.from_pretrained(bilm, **options)
     glove = arguments.glove or _shipped_glove(language)
@@ -81,7 +81,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             index = shipped_index(elmo, Path(folder))
         static = None if glove is None else StaticVectors(glove)
         comparer = WordComparer(elmo, rules, index, static)
-        page = make_page(comparer, EXAMPLES.get(language, []), archives)
+        page = make_page(comparer, EXAMPLES.get(language, []), demo_tasks)
         serve(page, arguments.host, arguments.port)
 
 

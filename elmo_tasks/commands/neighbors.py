@@ -104,8 +104,7 @@ def _query(arguments: argparse.Namespace) -> None:
         result = _sentence(query)
         result["neighbors"] = list(map(_neighbor, neighbors))
         if static is not None:
-            word = query.words[query.position]
-            result["static"] = [neighbor for neighbor, _ in static.nearest(word, k)]
+            result["static"] = [neighbor for neighbor, _ in static.nearest(query.word, k)]
         print(json.dumps(result, ensure_ascii=False))
 
 

@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--host", default="127.0.0.1", help=host)
     add("--port", type=port_number, default=8000, help="port to listen on (default: 8000)")
     allowed_host = (
-        "a further name of the service, such as nlp.example.org or *.example.org "
-        "(default: $ELMO_TASKS_SERVE_HOSTS, or only localhost, or with --host any)"
+        "a further name of the service, such as nlp.example.org or *.example.org (default: "
+        "$ELMO_TASKS_SERVE_HOSTS, else only localhost, or any name if --host is not local)"
     )
     add("--allowed-host", action="append", default=[], metavar="NAME", help=allowed_host)
     keep_alive = (
-        "until an idle connection is closed; longer than a reverse proxy keeps it (default: 5)"
+        "time after which idle connections are closed; more than a reverse proxy's (default: 5)"
     )
     add("--timeout-keep-alive", type=at_least_one, default=5, metavar="SECONDS", help=keep_alive)
     add("--workers", type=int, default=1, help="processes, each with all models (default: 1)")

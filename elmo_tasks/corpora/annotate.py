@@ -111,9 +111,9 @@ def annotate_file(
         unit="texts",
     )
     join = partial(_join, ending, loaded, language, kept)
-    result = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
+    kind = FolderOutput(join, FOLDER_MARK) if ending == "/" else FileOutput(join)
     write = partial(_write_part, source.path, loaded)
-    job.run(source.documents(), write, result, workers=workers, ray=ray, device=device)
+    job.run(source.documents(), write, kind, workers=workers, ray=ray, device=device)
     return n_texts
 
 
@@ -121,7 +121,8 @@ def _predictors_of(
     tasks: Sequence[str | os.PathLike[str]], options: dict[str, Any]
 ) -> dict[str, Any]:
     """
-    What describes the tasks, by the names of the models; before these are loaded, which takes long.
+    The predictor of each task, by the name of its model: its class, if the config names it, because
+    loading a model takes long.
     """
     from elmo_tasks.predictors.trained_models import name_of, path_of_trained_model
     from elmo_tasks.predictors.trained_task import TrainedTask, predictor_of
@@ -130,10 +131,11 @@ def _predictors_of(
     for task in tasks:
         path = path_of_trained_model(task)
         predictors[name_of(path)] = predictor_of(path, options["packages"])
-    have_names = len(predictors) == len(tasks)
-    if have_names and all(hasattr(value, "result_type") for value in predictors.values()):
+    are_distinct = len(predictors) == len(tasks)
+    if are_distinct and all(hasattr(value, "result_type") for value in predictors.values()):
         return predictors
-    # Two models of one name, or a config that does not tell enough, are an error here.
+    # If a config does not say enough, its model is loaded. Two models with the same name are an
+    # error of `by_name`.
     loaded = TrainedTask.by_name(tasks, **options)
     return {name: task.predictor for name, task in loaded.items()}
 
@@ -154,8 +156,8 @@ def _inputs_of(predictors: dict[str, Any]) -> tuple[str, ...]:
 
 def _check_output(ending: str, predictors: dict[str, Any], kept: Collection[str]) -> None:
     """
-    An error if the output cannot have some results or columns, or two of one name, or needs a
-    missing library.
+    Raises an error if the output has no place for some results or columns, if two columns have the
+    same name, or if a library is missing.
     """
     output = OUTPUTS[ending]
     if output.module is not None:

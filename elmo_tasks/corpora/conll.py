@@ -84,7 +84,8 @@ def write_conllu(annotations: Annotations, path: Path) -> None:
             for name, result in document.results.items():
                 tags[name] = _tags(doc, annotations.tasks[name], result)
             sentences = list(_sentences(doc))
-            n_without_words += not sentences
+            if not sentences:
+                n_without_words += 1
             for words in sentences:
                 comments["text"] = doc[words[0].i : words[-1].i + 1].text
                 file.writelines(_conllu_comments(comments))

@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 Text = str | list[str]
 """A text, or its words."""
 
-# Hive, Spark and pyarrow write a missing value so.
+# How Hive, Spark and pyarrow write a missing value.
 _MISSING_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -68,11 +68,26 @@ class _CorpusColumns:
 @dataclass
 class Corpus:
     """
-    A corpus with a text for each of `inputs` in each row, by default in columns of these names; the
-    name of a text is its `id`, or else its number or path. With `of_sentences`, a text is a line
-    also in a folder, or a sentence of CoNLL-U, or a list of words in a table; `letters` reads
-    FASTA. Names of columns in a string are separated by commas, and in quotation marks if they
-    contain some. A folder `year=2020` is a column `year` of all that is in it.
+    The texts of a file or folder. A folder `year=2020` is a column `year` of all that is in it.
+
+    # Parameters
+
+    inputs
+        The names of the texts of a document: one, or the two that a task compares.
+    text_columns
+        The columns with these texts; by default, those with the same names.
+    id_column
+        The column with the name of a document; by default `id`, or else its number or path.
+    keep
+        Columns to copy (`"all"`: all others). In a string, the names of columns are separated by
+        commas, and in quotation marks if they contain one.
+    of_sentences
+        Whether a document is a sentence: a line (also in a folder), a sentence of CoNLL-U, or a
+        text or a list of words in a table.
+    letters
+        Whether a document is the letters of a line, or of a record of FASTA.
+    glob, input_format, table
+        See `annotate_file`.
     """
 
     path: Path
@@ -106,8 +121,8 @@ class Corpus:
         return sorted(files)
 
     @cached_property
-    def columns(self) -> Sequence[str]:
-        """The columns with the inputs."""
+    def input_columns(self) -> Sequence[str]:
+        """The names of the columns with the inputs."""
         if self.text_columns and len(self.text_columns) != len(self.inputs):
             inputs = ", ".join(self.inputs)
             columns = ", ".join(self.text_columns)
@@ -187,11 +202,11 @@ class Corpus:
         return n_documents, {column: _type_of_all(types[column]) for column in types}
 
     def _check_names(self, columns: Collection[str]) -> None:
-        """Whether the corpus has the columns that the user has named, at least in one row."""
+        """Raises an error if the user has named a column that is in no row."""
         wanted = set(self.keep) - {"all"}
         if self.id_column is not None:
             wanted.add(self.id_column)
-        unknown = [name for name in wanted if _column_of(columns, name) is None]
+        unknown = [name for name in wanted if _find_column(columns, name) is None]
         if unknown:
             known = ", ".join(columns)
             listed = ", ".join(map(repr, unknown))
@@ -201,16 +216,17 @@ class Corpus:
         return (document for _, document in self._documents())
 
     def _documents(self) -> Iterator[tuple[Row, Document]]:
-        columns_in = lru_cache(maxsize=100)(self._columns_in)
+        # Most rows have the same columns. A cache on the method would keep the corpus in memory.
+        resolve_columns = lru_cache(maxsize=100)(self._resolve_columns)
         for position, row in self._rows():
             try:
-                yield row, self._document(position, row, columns_in(tuple(row)))
+                yield row, self._document(position, row, resolve_columns(tuple(row)))
             except ValueError as error:
                 raise ValueError(f"{error}: {self.path}, text {position}") from None
 
     def _rows(self) -> Iterator[tuple[str, Row]]:
         """The rows, each with its position: the number of its line or row, its file, or both."""
-        column = self.columns[0] if len(self.columns) == 1 else "text"
+        column = self.input_columns[0] if len(self.input_columns) == 1 else "text"
         for file in self.files:
             name = ""
             partitions: Row = {}
@@ -237,18 +253,18 @@ class Corpus:
             return text_sentences(file, letters=self.letters, is_text=is_text)
         return numbered_lines(file)
 
-    def _columns_in(self, names: tuple[str, ...]) -> _CorpusColumns:
-        """The columns that are read, from the names of all columns."""
-        inputs = [_column_of(names, column) for column in self.columns]
+    def _resolve_columns(self, names: tuple[str, ...]) -> _CorpusColumns:
+        """Finds the columns to read among the columns of a row."""
+        inputs = [_find_column(names, column) for column in self.input_columns]
         if None in inputs:
-            near = get_close_matches(self.columns[inputs.index(None)], names, n=1)
+            near = get_close_matches(self.input_columns[inputs.index(None)], names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            wanted = " and ".join(self.columns)
+            wanted = " and ".join(self.input_columns)
             raise ValueError(
                 f"expected texts as {wanted}, got the columns {', '.join(names)}{hint}"
             )
-        id_column = _column_of(names, self.id_column or "id")
-        kept = {column: _column_of(names, column) for column in self.keep if column != "all"}
+        id_column = _find_column(names, self.id_column or "id")
+        kept = {column: _find_column(names, column) for column in self.keep if column != "all"}
         if "all" in self.keep:
             used = {id_column, *inputs, *kept.values()}
             kept |= {name: name for name in names if name not in used}
@@ -326,12 +342,15 @@ def _partitions_in(folders: Sequence[str]) -> Row:
     return columns
 
 
-def _column_of(columns: Collection[str], column: str) -> str | None:
-    """The name of a column, where it may differ in case and have white space around it."""
-    if column in columns:
-        return column
-    names = [name for name in columns if name.strip().casefold() == column.casefold()]
-    return names[0] if len(names) == 1 else None
+def _find_column(names: Collection[str], wanted: str) -> str | None:
+    """
+    The one of `names` that is `wanted`, or differs from it only in case or by white space around
+    it. `None`: no name does, or several do.
+    """
+    if wanted in names:
+        return wanted
+    found = [name for name in names if name.strip().casefold() == wanted.casefold()]
+    return found[0] if len(found) == 1 else None
 
 
 def _value(row: Row, name: str | None) -> Any:
@@ -342,7 +361,7 @@ def _value(row: Row, name: str | None) -> Any:
 
 
 def _type_of(value: Any) -> type:
-    # Of Parquet, integers have 64 bits.
+    # Integers in Parquet have at most 64 bits.
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return object
     return type(value)

@@ -155,8 +155,8 @@ def embed_file(
     # Other processes load their own biLM.
     own_elmo = elmo if workers is None and ray is None else None
     write = partial(_write_part, source.path, options, settings, kept, elmo=own_elmo)
-    result = PartsOutput() if ending == "/" else FileOutput(partial(_join, settings, kept))
-    job.run(source.documents(), write, result, workers=workers, ray=ray, device=options.device)
+    kind = PartsOutput() if ending == "/" else FileOutput(partial(_join, settings, kept))
+    job.run(source.documents(), write, kind, workers=workers, ray=ray, device=options.device)
     return n_lines
 
 
@@ -205,7 +205,9 @@ def _loaded(bilm: str, device: str | None, precision: Any) -> "Elmo":
 
 def _count_words(source: Corpus, options: EmbedOptions, elmo: "Elmo") -> int:
     """
-    The number of words. It splits all texts, so words that cannot be embedded are an error here.
+    The number of words, which gives the size of the output. For spaCy's rules, it is too low: texts
+    are split at white space here, which is faster. Warns of texts that do not look tokenised, and
+    of words that are cut.
     """
     from elmo_tasks.bilm.character_ids import MAX_BYTES
 
@@ -221,7 +223,7 @@ def _count_words(source: Corpus, options: EmbedOptions, elmo: "Elmo") -> int:
         n_cut += sum(len(word.encode()) > MAX_BYTES for word in words)
     # ELMoForManyLangs counts characters, not bytes.
     if n_cut and elmo.bilm.options.dictionaries is None:
-        logger.warning("%d words longer than 48 bytes are cut", n_cut)
+        logger.warning("%d words longer than %d bytes are cut", n_cut, MAX_BYTES)
     return n_words
 
 

@@ -95,6 +95,7 @@ def _write_table(annotations: Annotations, path: Path, *, write: Callable[..., N
     """
     A row for each name, role, mention or word, else for each text. Results of any form are JSON.
     """
+    # An ordered set: two tasks may have the same columns.
     result_columns: dict[str, None] = {}
     for task in annotations.tasks.values():
         result_columns |= dict.fromkeys(task.result_type.columns or ["result"])

@@ -21,6 +21,8 @@ FOLDER_MARK = "documents.jsonl"
 # The names in Label Studio's template for named entities: `<Labels name="label" toName="text">`,
 # and `$text`.
 _NAMES = {"from_name": "label", "to_name": "text"}
+# The suffixes of the files in a folder for brat.
+_SUFFIX_OF_FILE = re.compile(r"\.(txt|ann|conf|jsonl)$", re.IGNORECASE)
 
 
 @dataclass
@@ -81,6 +83,7 @@ def write_brat(annotations: Annotations, path: Path) -> None:
                 standoffs[task] = standoff_of(annotations.tasks[task].result_type, result)
             text = document.texts[0]
             marks, links = _brat_lines(text, standoffs, prefixes)
+            # The second field of a line is its label: `T1<tab>PER 0 5<tab>Maria`.
             labels.update(mark.split()[1] for mark in marks)
             relations.update(link.split()[1] for link in links)
             (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -116,9 +119,6 @@ def _brat_file(name: str) -> str:
     # A folder never has the name of a file.
     folders = [_SUFFIX_OF_FILE.sub(r"_\1", folder) for folder in folders]
     return "/".join([*folders, file.removesuffix(".txt") or "document"])
-
-
-_SUFFIX_OF_FILE = re.compile(r"\.(txt|ann|conf|jsonl)$", re.IGNORECASE)
 
 
 def _file_name(component: str) -> str:
@@ -199,7 +199,10 @@ def write_label_studio(annotations: Annotations, path: Path) -> None:
 
 
 def _prediction(text: str, model: str, standoff: Standoff) -> dict[str, Any]:
-    """Label Studio sorts texts by the score: the lowest probability of a span."""
+    """
+    A model's prediction for a text, in Label Studio's form. Its score, by which Label Studio sorts
+    texts, is the lowest probability of a span.
+    """
     names = [f"{model}-{number}" for number in range(len(standoff.marks))]
     regions = []
     for name, (label, span) in zip(names, standoff.marks, strict=True):

@@ -165,11 +165,19 @@ class PartsOutput:
         replace_folder(whole, output, ["part-*"])
 
 
+OutputKind = FileOutput | FolderOutput | PartsOutput
+"""
+How an output is made of the parts. `check` raises an error if it may not replace what exists.
+`whole` is a path in the folder of the parts, where `write` joins them, so `place` only has to move
+the whole output to its own path.
+"""
+
+
 @dataclass(frozen=True)
 class Job:
     """
-    The output, everything that its parts depend on (as JSON), and the numbers of all items and of
-    those per part.
+    A job, by its `output`; its `settings`, which are everything that the parts depend on, as JSON;
+    and the number of items, in all (`n_items`) and in each part (`part_items`).
     """
 
     output: Path
@@ -177,7 +185,7 @@ class Job:
     n_items: int
     part_items: int
     suffix: str
-    """Of the file of a part."""
+    """The suffix of a part's file."""
     force: bool
     unit: str = "lines"
 
@@ -185,7 +193,7 @@ class Job:
         self,
         items: Iterable[Item],
         write: Callable[[Part[Item]], int],
-        ending: FileOutput | FolderOutput | PartsOutput,
+        kind: OutputKind,
         *,
         workers: int | None,
         ray: str | None,
@@ -203,7 +211,7 @@ class Job:
         output = self.output.resolve()
         folder = output.with_name(f"{output.name}.parts")
         record = _record(output)
-        whole = ending.whole(folder, output)
+        whole = kind.whole(folder, output)
         with locked(output) as is_locked:
             if is_locked:
                 restore_folder(output)
@@ -215,16 +223,16 @@ class Job:
                 # A different job may have written it since `ending_of`.
                 if not self.force and _has_content(output):
                     raise _exists(output)
-                ending.check(output)
+                kind.check(output)
                 self._resume(folder)
                 with _interruption_explained():
                     missing = _missing_parts(items, folder, self.suffix, self.part_items)
                     written = _written(missing, write, workers=workers, ray=ray, device=device)
                     self._report(written, n_parts_before=len(self._parts_in(folder)))
-                    ending.write(self._parts_in(folder), whole)
+                    kind.write(self._parts_in(folder), whole)
                 os.replace(folder / _JOB, record)
             if whole.exists():
-                ending.place(whole, output)
+                kind.place(whole, output)
             if folder.exists():
                 shutil.rmtree(folder)
         record.unlink(missing_ok=True)
@@ -261,8 +269,8 @@ class Job:
 
     def _check_same(self, file: Path, path: Path) -> None:
         """
-        Whether what a killed job has left at a path, with its settings in a file, is from the same
-        job.
+        Raises an error if a different job has left what is at `path`. `file` has the settings of
+        that job.
         """
         old_settings = read_json(file)
         changes = []

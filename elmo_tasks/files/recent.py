@@ -38,7 +38,7 @@ class Recent(Generic[Value]):
         with self._lock:
             if key not in self._values:
                 return None
-            # As the one that was used last.
+            # Moves it to the end, as the one used last.
             value, size = self._values.pop(key)
             self._values[key] = (value, size)
         return value
@@ -71,7 +71,7 @@ def _empty(max_size: float, keeps_first: bool) -> Recent[Any]:
 
 
 def _clear_all() -> None:
-    """In a forked process, where a lock may be held by a thread that it does not have."""
+    """Clears all in a forked process: a thread that does not exist there may hold their locks."""
     for recent in list(_INSTANCES):
         recent.clear()
 

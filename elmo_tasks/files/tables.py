@@ -72,7 +72,6 @@ class TableOptions:
             raise ValueError(f"expected {formats} for a header row, got {file_format}: {path}")
 
 
-_DEFAULTS = TableOptions()
 _WITH_HEADER = ("csv", "tsv", "xlsx")
 
 
@@ -89,20 +88,19 @@ def _json_object(pairs: list[tuple[str, Any]]) -> Row:
 
 # `json.loads` would make a decoder for each line.
 _decode = json.JSONDecoder(object_pairs_hook=_json_object).decode
-_rows_of_json_lines = partial(json_lines, decode=_decode)
 
 
-def _json_lines(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
-    return _rows_of_json_lines(path)
+def _json_lines(path: Path, options: TableOptions) -> _NumberedRows:
+    return json_lines(path, _decode)
 
 
-def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
+def _json_rows(path: Path, options: TableOptions) -> _NumberedRows:
     """
     The objects or strings of a list, which is read as a whole; an object; or JSON lines in a file
     named `.json`.
     """
     if isinstance(first_json_line(path), dict):
-        yield from _rows_of_json_lines(path)
+        yield from _json_lines(path, options)
         return
     content = read_json(path, _decode)
     rows = content if isinstance(content, list) else [content]
@@ -112,7 +110,7 @@ def _json_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
         yield number, row
 
 
-def _csv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
+def _csv_rows(path: Path, options: TableOptions) -> _NumberedRows:
     return _rows_below_header(path, _csv_cells(path, options), "line", options)
 
 
@@ -151,7 +149,7 @@ def _n_columns(header: str, delimiter: str) -> int:
     return len(next(csv.reader([header], delimiter=delimiter)))
 
 
-def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
+def _tsv_rows(path: Path, options: TableOptions) -> _NumberedRows:
     """
     Quotation marks are part of the texts, as in exports of databases: `csv` reads them as those of
     CSV.
@@ -160,7 +158,7 @@ def _tsv_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
     return _rows_below_header(path, cells, "line", options)
 
 
-def _xlsx_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
+def _xlsx_rows(path: Path, options: TableOptions) -> _NumberedRows:
     """The rows of one sheet, one at a time. A formula has the value that Excel has saved."""
     return _rows_below_header(path, _xlsx_cells(path, options), "row", options, is_padded=True)
 
@@ -172,7 +170,7 @@ def _xlsx_cells(path: Path, options: TableOptions) -> _NumberedCells:
 
     with open(path, "rb") as file, located(path, "workbook"):
         sheet = _sheet_of(load_workbook(file, read_only=True, data_only=True), path, options)
-        # Some programs write wrong ones.
+        # Some programs write wrong dimensions.
         sheet.reset_dimensions()
         # Rows that are missing in the file are also rows, so one with a large number would be many.
         rows = sheet.iter_rows(values_only=True, max_row=MAX_ROWS + 2)
@@ -217,6 +215,7 @@ def _rows_below_header(
 ) -> _NumberedRows:
     """The rows below the names of the columns. Columns without a name are left out."""
     header_row = options.header_row or 0
+    # CSV begins at its header already, because the header shows the delimiter.
     numbered = dropwhile(lambda numbered_cells: numbered_cells[0] < header_row, numbered)
     number, header = next(numbered, (0, []))
     columns = ["" if cell is None else str(cell).strip() for cell in header]
@@ -236,7 +235,7 @@ def _rows_below_header(
         yield row_number, row
 
 
-def _parquet_rows(path: Path, options: TableOptions = _DEFAULTS) -> _NumberedRows:
+def _parquet_rows(path: Path, options: TableOptions) -> _NumberedRows:
     with needs("parquet"):
         from pyarrow.parquet import ParquetFile
 

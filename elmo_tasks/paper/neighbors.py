@@ -18,7 +18,15 @@ from elmo_tasks.paper.static_vectors import unit
 from elmo_tasks.vectors.elmo import Elmo
 from elmo_tasks.vectors.layers import Layers
 
-__all__ = ["Neighbor", "NeighborIndex", "Query", "build_index", "marked_text", "marked_word"]
+__all__ = [
+    "Neighbor",
+    "NeighborIndex",
+    "Query",
+    "build_index",
+    "marked_text",
+    "marked_word",
+    "marked_words",
+]
 
 _ABOUT = "index.json"
 _SENTENCES = "sentences.txt"
@@ -35,6 +43,10 @@ class Query(NamedTuple):
 
     words: list[str]
     position: int
+
+    @property
+    def word(self) -> str:
+        return self.words[self.position]
 
 
 class Neighbor(NamedTuple):
@@ -199,7 +211,7 @@ class NeighborIndex:
 
     def _hide_other_words(self, query: Query, cosines: np.ndarray) -> None:
         """Sets the cosines of all words but the query's to minus infinity."""
-        rows = self.occurrences(query.words[query.position])
+        rows = self.occurrences(query.word)
         kept = cosines[rows]
         cosines.fill(-np.inf)
         cosines[rows] = kept
@@ -252,11 +264,16 @@ def marked_word(text: str) -> Query:
     return Query([*before, match[1], *after], position=len(before))
 
 
-def marked_text(query: Query | Neighbor) -> str:
-    """The sentence with its word in brackets."""
+def marked_words(query: Query | Neighbor) -> list[str]:
+    """The words of the sentence, with the word in brackets."""
     words = list(query.words)
     words[query.position] = f"[{words[query.position]}]"
-    return " ".join(words)
+    return words
+
+
+def marked_text(query: Query | Neighbor) -> str:
+    """The sentence with its word in brackets."""
+    return " ".join(marked_words(query))
 
 
 def _digest(elmo: Elmo) -> str:

@@ -26,7 +26,7 @@ __all__ = [
     "variants_of",
 ]
 
-# A variant of a task: arguments of its template.
+# The arguments of a task's template.
 _Arguments = dict[str, Any]
 
 

@@ -43,7 +43,7 @@ class _Variant(NamedTuple):
     name: str
 
 
-# The arguments of a template.
+# The arguments of a task's template.
 _Arguments = dict[str, Any]
 
 _TASK_DEFAULTS: dict[str, Any] = {
@@ -162,10 +162,11 @@ class Plan:
 
         ranks: dict[_Key, int] = {}
         for (exhibit, name), variants in exhibited.items():
+            # A seed of the other tables comes after the next seed of Table 1.
             delay = 0 if exhibit in ("table 1", "figure 2") else 1
             for variant in variants:
-                seeds = self._seeds(exhibit, name, configs[variant])
-                for size, n_seeds in seeds.items():
+                by_size = self._n_seeds_by_size(exhibit, name, configs[variant])
+                for size, n_seeds in by_size.items():
                     for seed in range(1, n_seeds + 1):
                         key = _Key(name, variant.name, seed, size)
                         rank = seed + delay
@@ -193,24 +194,24 @@ class Plan:
             variants[_Variant(name, variant)] = {**arguments, **shared}
         return variants
 
-    def _seeds(self, exhibit: str, name: str, config: str) -> dict[int | None, int]:
+    def _n_seeds_by_size(self, exhibit: str, name: str, config: str) -> dict[int | None, int]:
         """The number of seeds for each size of the training set; `None` is the whole set."""
         task = self.tasks[name]
         n_seeds = task["seeds"][exhibit]
         if exhibit != "figure 1":
             return {None: n_seeds}
         # The points for the whole training set are the runs of Table 1.
-        seeds: dict[int | None, int] = {None: max(n_seeds, task["seeds"].get("table 1", 0))}
+        by_size: dict[int | None, int] = {None: max(n_seeds, task["seeds"].get("table 1", 0))}
         total = size_of(Path(json.loads(config)["train_data_path"]))
         for size in task["sizes"]:
             if total is None or size < total:
-                seeds[size] = n_seeds
-        return seeds
+                by_size[size] = n_seeds
+        return by_size
 
     def _configs(self, arguments: dict[_Variant, _Arguments]) -> dict[_Variant, str]:
         """
-        The config of each variant as JSON, evaluated in one pass because each pass reads Jsonnet's
-        library again.
+        The configs of at least these variants as JSON. New ones are evaluated in one pass, because
+        each pass reads Jsonnet's library again.
         """
         new = [variant for variant in arguments if variant not in self._evaluated]
         calls = [self._template_call(variant.task, arguments[variant]) for variant in new]

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 NONE = "–"
-# Of scores by a different version of this package.
+# Marks scores that a different version of this package computed.
 _MARK = "§"
 
 

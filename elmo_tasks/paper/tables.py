@@ -43,9 +43,9 @@ _COLUMNS = {
     "table 3": ["input", "input and output", "output"],
 }
 _TRANSFORMER_COLUMN = "frozen transformer"
-# Of Table 1.
+# The columns with the paper's numbers in Table 1.
 _COLUMNS_OF_PAPER = ["previous", "paper: baseline", "paper: ELMo", "paper: increase (relative)"]
-# The numbers of the two columns that a table compares.
+# The two columns that a table compares, by number.
 _COMPARED = {"table 1": (0, 1), "table 2": (0, 3), "table 3": (0, 1)}
 
 
@@ -263,7 +263,7 @@ def _increase(left: pd.Series, right: pd.Series) -> str:
 
 
 def p_value(left: pd.Series, right: pd.Series) -> float:
-    """Of Welch's t-test, two-sided."""
+    """The p-value of Welch's t-test, two-sided."""
     return float(stats.ttest_ind(left, right, equal_var=False).pvalue)
 
 

@@ -129,6 +129,7 @@ class CorefPredictor(SentencePredictor):
                 mentions.append(LocatedMention(first, last, **span))
             located.append(mentions)
 
+        # Not `self._tagger` itself, which would be loaded even if no word is unclear.
         def tag(sentences: list[list[str]]) -> list[list[str]]:
             return self._tagger(sentences)
 

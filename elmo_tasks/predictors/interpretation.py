@@ -121,7 +121,10 @@ class InterpretablePredictor(TaskPredictor, Predictor):
 
 
 def _weighted_words(instance: Instance, weights: dict[str, list[float]]) -> list[WeightedWord]:
-    """The words of all texts of an instance. Of several, `grad_input_1` is the last."""
+    """
+    The words of all texts of an instance, with their weights: those of the last text are
+    `grad_input_1`.
+    """
     names = names_of_texts(instance)
     words = []
     for number, name in enumerate(names):

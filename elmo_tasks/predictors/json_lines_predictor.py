@@ -23,7 +23,7 @@ from elmo_tasks.predictors.tokens import tokens_of
 from elmo_tasks.vectors.batching import compute_by_length
 from elmo_tasks.vectors.elmo import Precision
 
-__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "at_once"]
+__all__ = ["BATCH_WORDS", "JsonLinesPredictor", "Stop", "predicted_together"]
 
 BATCH_WORDS = 8192
 """
@@ -83,7 +83,7 @@ class JsonLinesPredictor(InterpretablePredictor):
             reader._tokenizer = SpacyBlankTokenizer(language)
         if precision is not None:
             _set_precision(model, precision)
-        # Of the biLM, if the task runs it elsewhere, too.
+        # Also for a biLM that the predictor itself runs, such as that of `PosTagger`.
         self._precision = precision
         self._language = language or "en"
         self._keep_going = keep_going
@@ -103,7 +103,7 @@ class JsonLinesPredictor(InterpretablePredictor):
         The plain results of texts, which `read` has read. No more than `batch_size` texts are read
         before the result of the first one.
         """
-        for batch in at_once(inputs, lambda task_input: task_input, batch_size):
+        for batch in predicted_together(inputs, lambda task_input: task_input, batch_size):
             parts = []
             for task_input in batch:
                 parts += task_input.parts
@@ -126,6 +126,7 @@ class JsonLinesPredictor(InterpretablePredictor):
 
     def predict_batch_json(self, inputs: list[JsonDict]) -> list[JsonDict]:
         """The prediction of each line. With `keep_going`, a bad line has its error instead."""
+        # A string would be read as lines of one character each.
         if isinstance(inputs, str):
             inputs = [inputs]
         lines = [_as_line(content) for content in inputs]
@@ -225,9 +226,9 @@ class JsonLinesPredictor(InterpretablePredictor):
     @torch.no_grad()
     def _forward(self, instances: list[Instance]) -> list[JsonDict]:
         """
-        What AllenNLP's `predict_batch_instance` returns. It walks through everything in Python,
-        with `move_to_device` also on a CPU, and with `sanitize`, which took 17% of the time of five
-        tasks.
+        Returns what AllenNLP's `predict_batch_instance` returns, but faster: that method walks
+        through all values in Python, in `move_to_device` (even on a CPU) and in `sanitize`, which
+        took 17% of the time of five tasks.
         """
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
@@ -242,7 +243,7 @@ class JsonLinesPredictor(InterpretablePredictor):
             if isinstance(values, torch.Tensor) and values.dim() == 0:
                 values = values[None]
             rows = _json_of(values)
-            # Not a loss, or a different value of the whole batch.
+            # A value of the whole batch, such as the loss, is left out.
             if len(rows) == len(instances):
                 for output, row in zip(outputs, rows, strict=True):
                     output[name] = row
@@ -266,17 +267,18 @@ def _set_precision(model: Model, precision: Precision) -> None:
     raise ValueError(f"expected a model with a biLM for {precision}, got {type(model).__name__}")
 
 
-def at_once(
-    items: Iterable[_Item], read_of: Callable[[_Item], TaskInput], batch_size: int | None = None
+def predicted_together(
+    items: Iterable[_Item], input_of: Callable[[_Item], TaskInput], batch_size: int | None = None
 ) -> Iterator[list[_Item]]:
     """
-    The items that are predicted together, at most `batch_size`; `read_of` gives what a task has
-    read of one. A full batch is yielded before the next item is read, which may come much later.
+    Divides items into lists that are predicted together, each of at most `batch_size` items.
+    `input_of` returns the `TaskInput` of an item. A full list is yielded before the next item is
+    read, which may come much later.
     """
     batch: list[_Item] = []
     filled = 0.0
     for item in items:
-        texts, parts = read_of(item)
+        texts, parts = input_of(item)
         n_parts = len(parts) or 1
         n_characters = sum(len(text) for text in texts)
         share = max(n_parts / _PARTS_AT_ONCE, n_characters / _CHARACTERS_AT_ONCE)
@@ -324,8 +326,8 @@ def _json_of(value: Any) -> Any:
 
 def _longest_text(instance: Instance) -> list[Token] | None:
     """
-    The words of the longest text of an instance. `None`: a text has no words (a document has a
-    sentence).
+    The words of the longest text of an instance. `None` if one of its texts has no words, or a
+    document no sentence.
     """
     longest_text: list[Token] = []
     for name in names_of_texts(instance):

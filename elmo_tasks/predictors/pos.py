@@ -60,5 +60,5 @@ class PosPredictor(TaggingPredictor):
     def _columns_of(self, tag: str) -> list[str]:
         """The labels in a tag of one or several columns of CoNLL-U."""
         columns = getattr(self._dataset_reader, "columns", ("upos",))
-        # Of a model for one column, a tag may itself contain a "|".
+        # If the model has only one column, a tag may itself contain a "|".
         return tag.split("|", len(columns) - 1)

@@ -70,7 +70,7 @@ class Resolved(TypedDict):
 
 
 class Answered(TypedDict):
-    """`None`: of a text without words."""
+    """An answer. All but `text` are `None` if a text has no words."""
 
     text: str
     start: int | None
@@ -140,7 +140,7 @@ class ResultType:
 
     def tags(self, words: Sequence[tuple[int, int]], result: Any) -> list[dict[str, str]]:
         """
-        For each word, which is its offsets: a `tag` in the BIO scheme, or the columns `upos` and
+        For each word, given by its offsets: a `tag` in the BIO scheme, or the columns `upos` and
         `xpos` of CoNLL-U.
         """
         raise NotImplementedError
@@ -271,7 +271,7 @@ class Answer(Spans):
 
 
 class Label(ResultType):
-    """The probabilities of labels; one label is right. None for a text without words."""
+    """The probabilities of labels, of which one is right. Empty for a text without words."""
 
     @staticmethod
     def from_output(output: dict[str, Any]) -> Any:

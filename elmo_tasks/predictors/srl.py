@@ -137,7 +137,7 @@ class SrlPredictor(TaggingPredictor):
         tokens[predicate - piece.start].tag_ = "V"
         instance = self._dataset_reader.text_to_instance(tokens, _indicator(tokens))
         if piece.start:
-            instance["metadata"].metadata["first"] = piece.start
+            instance["metadata"].metadata["start_of_piece"] = piece.start
         return instance
 
     def get_gradients(self, instances: list[Instance]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -152,15 +152,15 @@ class SrlPredictor(TaggingPredictor):
     def finish(self, instance: Instance, output: JsonDict) -> JsonDict:
         """
         Adds the roles as `spans`; the offsets of the verb, if the words come from a text; and for
-        `prediction`, the `first` word of a piece that does not begin the sentence.
+        `prediction`, the `start_of_piece`, unless it is the start of the sentence.
         """
         output["spans"] = []
         for label, first, last in tags_to_spans(output["tags"]):
             output["spans"].append({"label": label, "start": first, "end": last})
         output = super().finish(instance, output)
         metadata = instance["metadata"].metadata
-        if "first" in metadata:
-            output["first"] = metadata["first"]
+        if "start_of_piece" in metadata:
+            output["start_of_piece"] = metadata["start_of_piece"]
         verb_index = metadata["verb_index"]
         return output | offsets_of(instance["tokens"].tokens, verb_index, verb_index)
 
@@ -185,7 +185,7 @@ def _indicator(tokens: list[Token]) -> list[int]:
 
 def _in_sentence(verb: JsonDict, words: list[str]) -> JsonDict:
     """The roles of a verb in the whole sentence, from those in a piece of it."""
-    start = verb.get("first", 0)
+    start = verb.get("start_of_piece", 0)
     before = words[:start]
     after = words[start + len(verb["words"]) :]
     spans = []

@@ -60,8 +60,8 @@ print(task({texts}))
 
 PACKAGES = "ELMO_TASKS_PACKAGES"
 """The variable with packages of custom classes, which every `TrainedTask` imports."""
-# Shorter lists get no progress bar.
-_MANY = 32
+# The longest list that gets no progress bar.
+_MAX_WITHOUT_BAR = 32
 
 
 class TrainedTask:
@@ -117,12 +117,13 @@ class TrainedTask:
     ) -> None:
         self.path = path_of_trained_model(model)
         """The archive or the folder of the model."""
-        self._options = {
+        # The options that the predictor gets, and the others. A copy (`__reduce__`) gets both.
+        self._predictor_options = {
             "language": language,
             "batch_words": int(batch_words),
             "precision": precision,
         }
-        self._settings: dict[str, Any] = {
+        self._task_options: dict[str, Any] = {
             "device": device,
             "packages": _import_packages(packages),
             "progress": progress,
@@ -139,7 +140,7 @@ class TrainedTask:
                 f"expected a model with a predictor of elmo_tasks, got {model_class}: {self.path}"
             )
         check_labels(labels_of(archive.model.vocab), self.path)
-        predictor = Predictor.from_archive(archive, name, extra_args=self._options)
+        predictor = Predictor.from_archive(archive, name, extra_args=self._predictor_options)
         self.predictor = cast(JsonLinesPredictor, predictor)
         self.task = name.removeprefix("elmo_")
         """Names the task: `ner` and so on, or what a predictor is registered as."""
@@ -151,14 +152,14 @@ class TrainedTask:
                 module.share()
 
     def _load(self) -> Archive:
-        device = device_of(self._settings["device"])
+        device = device_of(self._task_options["device"])
         if device.type not in ("cpu", "cuda"):
             raise ValueError(
                 f"expected cpu or cuda for a trained task, got '{device}', which AllenNLP cannot "
                 "use"
             )
         device_number = device.index if device.type == "cuda" else -1
-        trusted = self._settings["trusted"]
+        trusted = self._task_options["trusted"]
         try:
             return load_archive(str(self.path), cuda_device=device_number, trusted=trusted)
         except ConfigurationError as error:
@@ -169,7 +170,10 @@ class TrainedTask:
             raise
 
     def _check_weights(self, model: Model) -> None:
-        """Of a training that went wrong, the predicted label would be the first one, or any."""
+        """
+        Raises an error if a weight is NaN, as after a training that went wrong: the predicted
+        labels would mean nothing.
+        """
         for name, parameter in model.named_parameters():
             if parameter.isnan().any():
                 raise ValueError(f"expected numbers as weights, got NaN in {name}: {self.path}")
@@ -185,7 +189,7 @@ class TrainedTask:
             raise ValueError(
                 f"expected a model of names for a threshold, got one of {self.task}: {self.path}"
             )
-        self._settings["threshold"] = number
+        self._task_options["threshold"] = number
 
     def __call__(
         self, *texts: str | Iterable[str], stop: Stop = None, **named: str | Iterable[str]
@@ -207,10 +211,10 @@ class TrainedTask:
 
     def _hides_progress(self, n_inputs: int) -> bool | None:
         """Whether to hide the progress bar. `None`: except in a terminal."""
-        progress = self._settings["progress"]
+        progress = self._task_options["progress"]
         if progress is not None:
             return not progress
-        if n_inputs <= _MANY:
+        if n_inputs <= _MAX_WITHOUT_BAR:
             return True
         return None
 
@@ -253,7 +257,7 @@ class TrainedTask:
         self, inputs: Iterable[TaskInput], stop: Stop = None, batch_size: int | None = None
     ) -> Iterator[Any]:
         """The results for what `read_words` or the predictor has read; see `stream`."""
-        threshold = self._settings["threshold"]
+        threshold = self._task_options["threshold"]
         for result in self.predictor.results(inputs, stop, batch_size):
             if threshold:
                 result = self.result_type.above(result, threshold)
@@ -265,8 +269,8 @@ class TrainedTask:
         """
         The results for texts, given as in a call, as a table with a row for each name, role,
         mention or tagged word, or for each text. `document` is the number of the text, from 0. The
-        columns and their types do not depend on the results, except if a task has its own form of
-        results.
+        columns and their types do not depend on the results, unless the task's results have a form
+        of their own (`Json`).
         """
         import pandas
 
@@ -290,7 +294,7 @@ class TrainedTask:
         """A picture of the result for a text, as HTML: places in the text, or labels as bars."""
         texts_of_input = self._one_input(texts, named)
         (result,) = self.stream([texts_of_input])
-        language = str(self._options["language"])
+        language = str(self._predictor_options["language"])
         return picture(self.result_type, texts_of_input[-1], result, language)
 
     def explain(
@@ -398,7 +402,7 @@ class TrainedTask:
         return f"TrainedTask({fspath(self.path)!r}: {described})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = tuple((self._options | self._settings).items())
+        options = tuple((self._predictor_options | self._task_options).items())
         return _loaded, (type(self), fspath(self.path.absolute()), options)
 
 
@@ -425,7 +429,7 @@ def predictor_of(
             return None
         return Predictor.by_name(predictor)
     except (
-        AttributeError,  # Of a model of type "from_archive", which is not a class.
+        AttributeError,  # The type "from_archive" is a method, not a class.
         ConfigurationError,
         KeyError,
         OSError,

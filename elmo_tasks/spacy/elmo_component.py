@@ -83,7 +83,10 @@ class ElmoComponent(PipelineBilm, Pipe):
             )
 
     def __call__(self, doc: Doc, **settings: Any) -> Doc:
-        return next(self.pipe([doc], **settings), doc)
+        for embedded in self.pipe([doc], **settings):
+            return embedded
+        # spaCy's error handler has taken the document, and did not raise.
+        return doc
 
     def pipe(
         self, stream: Iterable[Doc], *, batch_size: int | None = None, **settings: Any

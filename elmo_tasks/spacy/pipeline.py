@@ -27,7 +27,7 @@ from elmo_tasks.vectors.elmo import Elmo, Precision
 from elmo_tasks.vectors.pretrained import is_ready
 
 __all__ = [
-    "FilesAsBytes",
+    "ModelInPipeline",
     "PipelineBilm",
     "device_in_spacy",
     "is_called_by_the_user",
@@ -90,27 +90,30 @@ def is_called_by_the_user() -> bool:
     return function_of_spacy in ("", "add_pipe", "create_pipe", "replace_pipe")
 
 
-class FilesAsBytes:
-    """A part of a pipeline, with bytes that are its files, and the rest in spaCy's config."""
+class ModelInPipeline:
+    """
+    A part of a pipeline with a model. It checks which model a config may name, and writes the model
+    as files, or as bytes that contain them. spaCy's config has the other settings.
+    """
 
     to_disk: Any
     from_disk: Any
-    is_of_the_user = False
+    user_chose_model = False
     """
     Whether the user has named the model in this process. Somebody else may have written the config
     of a pipeline.
     """
 
     def initialize(self, get_examples: Any = None, *, nlp: Any = None) -> None:
-        """Called before a training, of which the user has given the config."""
-        self.is_of_the_user = True
+        """spaCy calls this before a training, whose config comes from the user."""
+        self.user_chose_model = True
 
-    def named(self, model: str, *, is_ready: bool) -> str:
+    def check_name(self, model: str, *, is_ready: bool) -> str:
         """
-        The model that the config names: no address, and nothing that would be fetched or unpacked
-        for it.
+        Returns the same name. An address is an error, and so is a model that would be fetched or
+        unpacked (it is not `is_ready`), unless the user has named it in this process.
         """
-        if "://" in model or not (is_ready or self.is_of_the_user):
+        if "://" in model or not (is_ready or self.user_chose_model):
             expected = "a name or a path of a model on this machine"
             raise ValueError(
                 f"expected {expected} as the model of a saved pipeline, got {model!r:.200}: "
@@ -119,12 +122,13 @@ class FilesAsBytes:
         return model
 
     def write_name(self, folder: Path, model: str) -> None:
-        """Writes the model's name in the config next to the model, for `saved`."""
+        """Writes the model's name in the config next to the model, for `check_saved`."""
         srsly.write_json(folder / _NAME, model)
 
-    def saved(self, folder: Path, model: str) -> Path:
+    def check_saved(self, folder: Path, model: str) -> Path:
         """
-        A folder with the model that this part has written, if the config still names the same one.
+        Returns the same folder. It is an error if it is missing, or if the config no longer names
+        the model that was saved in it.
         """
         if not folder.is_dir():
             raise ValueError(f"expected the folder of a saved component, got none: {folder}")
@@ -164,7 +168,7 @@ class FilesAsBytes:
         return self
 
 
-class PipelineBilm(FilesAsBytes):
+class PipelineBilm(ModelInPipeline):
     """
     A biLM that is loaded on first use, and written with the pipeline unless `save_weights` is off.
     """
@@ -178,7 +182,7 @@ class PipelineBilm(FilesAsBytes):
         precision: Precision | None = None,
     ) -> None:
         self.bilm = bilm
-        self.is_of_the_user = is_called_by_the_user()
+        self.user_chose_model = is_called_by_the_user()
         self.save_weights = save_weights
         self._load = partial(
             Elmo.from_pretrained, device=device_in_spacy(device), precision=precision
@@ -190,7 +194,8 @@ class PipelineBilm(FilesAsBytes):
         # Not earlier: a saved pipeline includes the weights, and the original folder may be gone.
         with loading:
             if self._elmo is None:
-                self._elmo = self._load(self.named(self.bilm, is_ready=is_ready(self.bilm)))
+                name = self.check_name(self.bilm, is_ready=is_ready(self.bilm))
+                self._elmo = self._load(name)
         return self._elmo
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -201,9 +206,9 @@ class PipelineBilm(FilesAsBytes):
             self.write_name(folder, self.bilm)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        self.is_of_the_user = False
+        self.user_chose_model = False
         if self.save_weights:
-            self._elmo = self._load(self.saved(Path(path), self.bilm))
+            self._elmo = self._load(self.check_saved(Path(path), self.bilm))
         return self
 
 

@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from elmo_tasks.spacy.pipeline import (
-    FilesAsBytes,
+    ModelInPipeline,
     device_in_spacy,
     is_called_by_the_user,
     loading,
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-class TaskComponent(FilesAsBytes, Pipe):
+class TaskComponent(ModelInPipeline, Pipe):
     """
     Adds what a trained model predicts to the documents of a pipeline. This class, the component
     `elmo_task`, is for your own tasks: `doc._.results[name]` is the plain result of the model's
@@ -100,7 +100,7 @@ class TaskComponent(FilesAsBytes, Pipe):
         self._task: TrainedTask | None = None
         self.name = name
         self.model = model
-        self.is_of_the_user = is_called_by_the_user()
+        self.user_chose_model = is_called_by_the_user()
         self.save_weights = save_weights
         self._check_predictor(predictor_of(model))
         if nlp is None:
@@ -135,7 +135,7 @@ class TaskComponent(FilesAsBytes, Pipe):
                 # A name alone is not looked for on the hub.
                 is_name = "/" not in self.model.removeprefix("models/")
                 is_ready = is_name or self._is_local
-                task = self._load(self.named(self.model, is_ready=is_ready))
+                task = self._load(self.check_name(self.model, is_ready=is_ready))
                 self._check_predictor(type(task.predictor))
                 self._task = task
         return self._task
@@ -168,9 +168,9 @@ class TaskComponent(FilesAsBytes, Pipe):
         """
         refuse_settings(self.name, settings)
         # Not earlier: it imports AllenNLP.
-        from elmo_tasks.predictors.json_lines_predictor import at_once
+        from elmo_tasks.predictors.json_lines_predictor import predicted_together
 
-        for batch in at_once(self._inputs(stream), itemgetter(1), batch_size):
+        for batch in predicted_together(self._inputs(stream), itemgetter(1), batch_size):
             docs: Iterable[Doc] = [doc for doc, _ in batch]
             try:
                 self._annotate(batch)
@@ -209,9 +209,9 @@ class TaskComponent(FilesAsBytes, Pipe):
             self.write_name(target, self.model)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
-        self.is_of_the_user = False
+        self.user_chose_model = False
         if self.save_weights:
-            self._task = self._load(self.saved(Path(path) / "model", self.model))
+            self._task = self._load(self.check_saved(Path(path) / "model", self.model))
         return self
 
 
@@ -227,7 +227,8 @@ class _StandardComponent(TaskComponent):
 class NerComponent(_StandardComponent):
     """
     Sets `doc.ents`, each with `ent._.probability`, and keeps entities that are already set, and
-    tokens that must not be entities (`doc.set_ents(blocked=...)`), as spaCy's `ner`.
+    tokens that must not be entities (`doc.set_ents(blocked=...)`), as spaCy's `ner`. Labels are
+    escaped for HTML, because displaCy does not escape them: `R&D` becomes `R&amp;D`.
     """
 
     reads = "elmo_ner"
@@ -356,5 +357,5 @@ _register(
 )
 _register(SstComponent, "elmo_sst", model="sst", assigns=["doc.cats"])
 _register(PosComponent, "elmo_pos", model="pos", assigns=["token.tag", "token.pos"])
-# Of your own task.
+# For your own tasks.
 _register(TaskComponent, "elmo_task", model=None, assigns=["doc._.results"])

@@ -91,13 +91,13 @@ class _FrozenBilm(PipelineBilm, Shim):
         self._store: LayerMemory | None = None
         if cache_gb:
             self._store = LayerMemory(cache_gb * 1e9, keeps_first=True)
-        self._caching: Elmo | None = None
+        self._caching_elmo: Elmo | None = None
 
     def layers_of(self, docs: list[Doc], is_train: bool) -> list[np.ndarray]:
         """The layers of each document, of shape `(n_layers, n_tokens, dim)`."""
-        if is_train and self._caching is None:
+        if is_train and self._caching_elmo is None:
             # From the first step of training, also for the development data.
-            self._caching = Elmo(self.elmo.bilm, layer_cache=self._store)
+            self._caching_elmo = Elmo(self.elmo.bilm, layer_cache=self._store)
         groups = []
         longest = 0
         for doc in docs:
@@ -112,7 +112,7 @@ class _FrozenBilm(PipelineBilm, Shim):
         return [with_white_space(doc, words) for doc, words in embedded]
 
     def _embed(self, sentences: Iterable[list[str]]) -> Iterator[np.ndarray]:
-        elmo = self._caching or self.elmo
+        elmo = self._caching_elmo or self.elmo
         for array in elmo.embed_iter(sentences, layers=self.layers, progress=False):
             if array.ndim == 2:
                 # A single layer has no axis of layers.

@@ -1,5 +1,6 @@
 """
-From bytes to words, in this order: `lines`, `normal`, `words`, `sentences`; `formats` reads files.
+From text to words and sentences: `normal`, `words`, `sentences`. `formats` reads files, and `tags`
+converts between tags and spans.
 """
 
 from elmo_tasks.text.normal import in_nfc, readable

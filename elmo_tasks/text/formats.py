@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 _LineOrWords = TypeVar("_LineOrWords", bound=str | list[str])
 
-# Of a file, `format_of` reads only so many bytes.
+# The number of bytes that `format_of` reads.
 _START = 4096
 _FIRST_BYTES = {
     b"PAR1": "parquet",

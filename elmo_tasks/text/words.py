@@ -62,16 +62,21 @@ _CACHED_WORDS = 200_000
 _MAX_DISTINCT_WORDS = 300_000
 
 # spaCy's rules remove signs from a stretch without white space one by one, and search the rest
-# after each: the time grows with the square of its length. A run of signs, or any other stretch, is
-# therefore cut; a stretch after a full stop or comma of East Asian scripts, if its second half has
-# one.
+# after each: the time grows with the square of its length. So a run of signs is cut after 100
+# characters, and any other stretch after 500, or after a full stop or comma of East Asian scripts
+# in its second half.
+_MAX_SIGNS = 100
 _OVERLONG = re.compile(
-    r"[^\w\s]{100}(?=[^\w\s])|(?=\S{501})(?:\S{250,499}[。！？，、；：]|\S{500})"
+    rf"[^\w\s]{{{_MAX_SIGNS}}}(?=[^\w\s])"
+    r"|(?=\S{501})(?:\S{250,499}[。！？，、；：]|\S{500})"
 )
 # A longer call would keep the interpreter, and so all threads, waiting.
 _MAX_CHARACTERS = 4000
-# The part of a text for one call ends before a line, otherwise before a word.
-_PART = re.compile(r".{1,4000}(?:\Z|(?<=\n)(?=\S))|.{1,4000}(?<=\s)(?=\S)|.{1,4000}", re.DOTALL)
+_CHARACTERS = rf".{{1,{_MAX_CHARACTERS}}}"
+# The part of a text for one call ends before a line, otherwise before a word, otherwise anywhere.
+_PART = re.compile(
+    rf"{_CHARACTERS}(?:\Z|(?<=\n)(?=\S))|{_CHARACTERS}(?<=\s)(?=\S)|{_CHARACTERS}", re.DOTALL
+)
 
 _pipelines: dict[str, Any] = {}
 lock = threading.Lock()
@@ -136,7 +141,7 @@ def tokens_of_text(text: str, tokenizer: Tokenizer) -> list[str]:
 
 def _independent_parts(text: str) -> list[str]:
     """The parts of a text that are split into words independently."""
-    search_start = first_stretch(text, 100)
+    search_start = first_stretch(text, _MAX_SIGNS)
     if search_start == len(text) <= _MAX_CHARACTERS:
         return [text]
     cuts = [overlong.end() for overlong in _OVERLONG.finditer(text, search_start)]

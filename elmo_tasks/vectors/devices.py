@@ -9,7 +9,7 @@ Device = str | torch.device | None
 
 
 def device_of(device: Device) -> torch.device:
-    # An empty variable of the environment is not set. 0 is a GPU.
+    # An empty environment variable counts as not set. (Not `if not device`: 0 is the first GPU.)
     if device is None or device == "":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:

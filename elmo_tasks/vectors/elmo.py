@@ -42,7 +42,8 @@ A biLM in the public ELMo format, with {layers} layers of {dim} dimensions: \
 """
 
 
-# A biLM reads them letter by letter. `<S>` and `</S>` are boundaries of the biLM, and an error.
+# What other models add to sentences. A biLM reads these as words, letter by letter. Not `<S>` and
+# `</S>`, the biLM's own boundaries, which are an error.
 _PADDING = {"<pad>", "<PAD>", "[pad]", "[PAD]", "__PAD__"}
 _BOUNDARIES = {"<s>", "</s>", "<bos>", "<eos>", "<sos>", "<BOS>", "<EOS>", "<SOS>"}
 _MARKS = frozenset(_PADDING | _BOUNDARIES | {"[BOS]", "[EOS]", "[CLS]", "[SEP]"})
@@ -321,6 +322,7 @@ class Elmo:
             `pool` or `layers="all"`.
         """
         pool = options.pop("pool", None)
+        # Only to raise an error for a wrong `pool` now, not after the first document.
         LayerSelection(n_layers=self.n_layers, pool=pool)
         listed = _listed(documents)
 
@@ -463,7 +465,10 @@ def _numbered_arrays(
 
 
 def _listed(texts: Iterable[Any]) -> Iterable[Any]:
-    """The texts, or the only one. A table would be read as the names of its columns."""
+    """
+    Texts as an iterable: a single text becomes a list. A table is an error, because it would be
+    read as the names of its columns.
+    """
     if isinstance(texts, Mapping) or hasattr(texts, "columns"):
         raise ValueError(
             "expected a list of texts, got a table: give one of its columns, as table['text']"
@@ -477,7 +482,7 @@ def _listed(texts: Iterable[Any]) -> Iterable[Any]:
 
 
 def warn_of_marks(words: Sequence[str]) -> None:
-    """One warning for each word that other models pad sentences with, or begin and end them."""
+    """Warns of words with which other models pad, begin or end sentences."""
     if not _MARKS.isdisjoint(words):
         mark = next(word for word in words if word in _MARKS)
         text = f"{mark!r} is embedded as a word, and changes the vectors of the words beside it"

@@ -177,7 +177,7 @@ def local_file(address: str | PathLike[str]) -> Path:
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            # Of several processes, one downloads and the others wait.
+            # One process downloads, and the others wait for it.
             with FileLock(folder / ".lock"):
                 remove_leftovers(folder)
                 if not file.exists():
@@ -271,7 +271,7 @@ def _complete(folder: Path, fill: Callable[[Path], None]) -> tuple[Path, Path]:
     """The files of a biLM in a folder of the cache, which `fill` writes if they are missing."""
     if not _is_complete(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # Of several processes, one writes them and the others wait.
+        # One process writes them, and the others wait for it.
         with FileLock(folder.with_name(f".{folder.name}.lock")):
             if not _is_complete(folder):
                 with atomic_folder(folder, (_OPTIONS, _WEIGHTS, _DIGESTS)) as made:
@@ -312,7 +312,10 @@ def _unchecked_files_in(folder: Path) -> tuple[Path, Path]:
 
 
 def _only(folder: Path, *patterns: str) -> Path:
-    """The file that matches the first pattern with a match. Without a match, a missing file."""
+    """
+    The file that matches the first pattern with a match; several such files are an error. Without
+    any match, a path that does not exist.
+    """
     for pattern in patterns:
         paths = sorted(folder.glob(pattern))
         files = [path for path in paths if not path.name.startswith("_tmp-")]

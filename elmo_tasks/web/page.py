@@ -20,7 +20,7 @@ from elmo_tasks.web.word_comparer import WordComparer
 __all__ = ["make_page", "serve"]
 
 MAX_CHARACTERS = 50_000
-"""Of a text, as in the HTTP service."""
+"""The most characters of a text, as in the HTTP service."""
 # The browser loads only what comes from this server. Gradio needs `unsafe-eval`, because it makes
 # scripts from strings.
 _POLICY = (
@@ -31,23 +31,23 @@ _POLICY = (
 
 
 def make_page(
-    comparer: WordComparer, examples: list[list[str]], archives: Sequence[DemoTask] = ()
+    comparer: WordComparer, examples: list[list[str]], demo_tasks: Sequence[DemoTask] = ()
 ) -> gradio.Blocks:
     """
-    The page. Its functions can also be called over HTTP. Archives for the same task are shown side
-    by side.
+    The page. Its functions can also be called over HTTP. Models of the same task are shown side by
+    side.
     """
-    archives_by_task: dict[str, list[DemoTask]] = {}
-    for archive in archives:
-        archives_by_task.setdefault(archive.trained.task, []).append(archive)
+    demos_by_task: dict[str, list[DemoTask]] = {}
+    for demo in demo_tasks:
+        demos_by_task.setdefault(demo.trained.task, []).append(demo)
     title = "ELMo: words in context and trained models"
     with gradio.Blocks(title=title, analytics_enabled=False) as page:
         gradio.Markdown("# ELMo: words in context")
         with gradio.Tab("Words in context"):
             _words_tab(comparer, examples)
-        for name, archives_of_task in archives_by_task.items():
-            with gradio.Tab(archives_of_task[0].predictor.title or name):
-                _task_tab(name, archives_of_task)
+        for name, demos_of_task in demos_by_task.items():
+            with gradio.Tab(demos_of_task[0].predictor.title or name):
+                _task_tab(name, demos_of_task)
     return page
 
 
@@ -96,11 +96,11 @@ def _words_tab(comparer: WordComparer, examples: list[list[str]]) -> None:
     _on(button, comparer.compare, inputs, [cosines, neighbors, scatter], "words")
 
 
-def _task_tab(name: str, archives: Sequence[DemoTask]) -> None:
-    task = archives[0].predictor
-    gradio.Markdown(task.about)
+def _task_tab(name: str, demos: Sequence[DemoTask]) -> None:
+    predictor = demos[0].predictor
+    gradio.Markdown(predictor.about)
     boxes = []
-    for input_name in task.inputs:
+    for input_name in predictor.inputs:
         box = gradio.Textbox(
             label=input_name.capitalize(),
             lines=5 if input_name == "passage" else 1,
@@ -108,7 +108,7 @@ def _task_tab(name: str, archives: Sequence[DemoTask]) -> None:
         )
         boxes.append(box)
     button = gradio.Button("Predict", variant="primary")
-    examples = list(map(list, task.examples))
+    examples = list(map(list, predictor.examples))
     if examples:
         for box, text in zip(boxes, examples[0], strict=True):
             box.value = text
@@ -116,14 +116,14 @@ def _task_tab(name: str, archives: Sequence[DemoTask]) -> None:
         gradio.Examples(examples, boxes, cache_examples=False, example_labels=labels)
     outputs: list[Component] = []
     with gradio.Row():
-        for archive in archives:
+        for demo in demos:
             with gradio.Column(min_width=320):
-                outputs += archive.components()
+                outputs += demo.components()
 
     def predict(*texts: str) -> dict[Component, Any]:
         values = []
-        for archive in archives:
-            values += archive.values(*texts)
+        for demo in demos:
+            values += demo.values(*texts)
         return dict(zip(outputs, values, strict=True))
 
     _on(button, predict, boxes, outputs, name)
@@ -137,8 +137,8 @@ def _on(
     name: str,
 ) -> None:
     """
-    Only one request is computed at a time: parallel ones would be slower on a CPU and use more
-    memory.
+    Calls `function` when the button or Return is pressed. Only one request is computed at a time:
+    parallel ones would be slower on a CPU and use more memory.
     """
 
     @wraps(function)

@@ -46,7 +46,7 @@ logger = logging.getLogger("uvicorn.error")
 MODELS = "ner srl coref squad snli sst"
 MAX_BYTES = 1_000_000
 MAX_TEXTS = 64
-# Of an answer that explains a request: each unknown key is one.
+# The most errors that an answer lists: each unknown key of a request is one.
 MAX_ERRORS = 5
 MAX_CHARACTERS = 50_000
 # The work for a text that is read as a whole ends only after it, and may grow with the square of
@@ -69,7 +69,7 @@ class Settings(NamedTuple):
 
     models: list[str]
     options: dict[str, Any]
-    """Of `TrainedTask`."""
+    """The options of `TrainedTask`."""
     threads: int
     seconds: float
     hosts: list[str]
@@ -135,11 +135,12 @@ class _Work:
         inputs: list[tuple[str, ...]],
     ) -> Any:
         """
-        The results. The work ends before its next text or batch if the client leaves or the time is
-        up.
+        The results of `compute`. It is stopped before its next text or batch if the client leaves
+        or the time is up.
         """
         results = None
         n_characters = sum(map(len, chain.from_iterable(inputs)))
+        # A request with many characters also needs one of fewer places, so one thread stays free.
         turn: AbstractAsyncContextManager[Any] = nullcontext()
         if n_characters > MANY_CHARACTERS:
             turn = self._threads_for_long
@@ -177,15 +178,15 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
         return tuple([getattr(item, key) for key in predictor.inputs])
 
     def compute(inputs: list[tuple[str, ...]]) -> list[Any]:
-        return list(task.stream(in_time(inputs), stop=from_thread.check_cancelled))
+        return list(task.stream(until_cancelled(inputs), stop=from_thread.check_cancelled))
 
-    def in_time(inputs: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-        # Splitting a text into words counts against the time, too.
+    def until_cancelled(inputs: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        # Also while texts are split into words, before the first batch.
         for texts in inputs:
             from_thread.check_cancelled()
             yield texts
 
-    def shown(result: Any, item: Any) -> Any:
+    def above_threshold(result: Any, item: Any) -> Any:
         if task.result_type.has_threshold:
             return task.result_type.above(result, item.threshold)
         return result
@@ -193,7 +194,7 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
     @app.post(f"/{name}", summary=predictor.title, description=predictor.about, tags=[name])
     async def answer(request: Request, body: one) -> Any:
         (result,) = await work.results(request, compute, [texts_of(body)])
-        return shown(result, body)
+        return above_threshold(result, body)
 
     @app.post(
         f"/{name}/batch",
@@ -203,9 +204,9 @@ def _add_model(app: FastAPI, name: str, task: "TrainedTask", work: _Work) -> Non
     )
     async def answers(request: Request, body: many) -> Any:
         results = await work.results(request, compute, [texts_of(item) for item in body.inputs])
-        return list(map(shown, results, body.inputs))
+        return list(map(above_threshold, results, body.inputs))
 
-    # What is loaded on first use, such as the tagger that finds verbs.
+    # Loads now what is loaded on first use, such as the tagger that finds verbs.
     list(task.stream(predictor.examples))
     logger.info("%r", task)
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from elmo_tasks.data import LmText
 from elmo_tasks.files.shipped import FIXTURES
-from elmo_tasks.paper.neighbors import Neighbor, NeighborIndex, Query, build_index
+from elmo_tasks.paper.neighbors import Neighbor, NeighborIndex, Query, build_index, marked_words
 from elmo_tasks.paper.static_vectors import StaticVectors
 from elmo_tasks.text import Tokenizer, in_nfc, words_of_text
 from elmo_tasks.vectors.elmo import Elmo
@@ -110,7 +110,7 @@ class WordComparer:
         """A column for each occurrence, and one for the static vector."""
         columns: dict[str, list[str]] = {}
         if self._static is not None:
-            nearest = self._static.nearest(_word_at(occurrences[0]), _N_NEIGHBORS)
+            nearest = self._static.nearest(occurrences[0].word, _N_NEIGHBORS)
             columns["static vector"] = [word for word, _ in nearest]
         searched = self._index.search(occurrences, _N_NEIGHBORS, layer=layer)
         for number, neighbors in enumerate(searched, start=1):
@@ -124,7 +124,7 @@ class WordComparer:
         """
         The occurrences in the sentences and in the index, by the first two principal components.
         """
-        rows = self._index.occurrences(_word_at(occurrences[0]))
+        rows = self._index.occurrences(occurrences[0].word)
         # Evenly spaced through the text.
         n_rows = min(len(rows), _MAX_POINTS)
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, n_rows).astype(int))]
@@ -141,10 +141,6 @@ class WordComparer:
 def _positions_of(word: str, words: list[str]) -> list[int]:
     folded = word.casefold()
     return [position for position, other in enumerate(words) if other.casefold() == folded]
-
-
-def _word_at(query: Query) -> str:
-    return query.words[query.position]
 
 
 def _cosines(vectors: np.ndarray) -> pd.DataFrame:
@@ -170,8 +166,7 @@ def _projected(vectors: np.ndarray) -> np.ndarray:
 
 def _shown(query: Query | Neighbor, context: int = 4) -> str:
     """The word in brackets, with some of the words around it."""
-    words = list(query.words)
-    words[query.position] = f"[{words[query.position]}]"
+    words = marked_words(query)
     return " ".join(words[max(0, query.position - context) : query.position + context + 1])
 
 
