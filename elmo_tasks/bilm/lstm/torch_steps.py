@@ -104,14 +104,17 @@ class TorchSteps:
         gates = step.gates.to(dtype)
         squashed = step.memory.sigmoid().sub_(0.5)
         torch.mul(squashed, self._cell.blocks(gates).o, out=step.hidden)
-        by_products = step.d_products
-        if by_products.dtype != dtype:
-            by_products = torch.empty_like(gates)
+        partials = step.d_products
+        if partials.dtype != dtype:
+            partials = torch.empty_like(gates)
         values = LstmValues(memory=step.memory, squashed=squashed, output=step.hidden)
-        derivatives = self._cell.derivatives(gates, values, step.memory_before, by_products)
-        in_blocks = by_products.view(*by_products.shape[:-1], 4, -1)
-        self._cell.backward(d_hidden.to(dtype), None, step.d_memory, in_blocks, derivatives)
-        step.d_products.copy_(by_products)
+        derivatives = self._cell.derivatives(gates, values, step.memory_before, partials)
+        # Shape: (n_lstms, n_rows, 4, cell_dim)
+        partials_of_blocks = partials.view(*partials.shape[:-1], 4, -1)
+        self._cell.backward(
+            d_hidden.to(dtype), None, step.d_memory, partials_of_blocks, derivatives
+        )
+        step.d_products.copy_(partials)
 
 
 def _blocks_in_cache(
