@@ -40,14 +40,14 @@ class StepGradient:
     d_memory: torch.Tensor
     """Becomes the gradient of the memory before the step."""
     d_products: torch.Tensor
-    """Filled."""
+    """Filled with the gradient of the products."""
     hidden: torch.Tensor
     """Filled with the outputs of the cell, which the forward pass does not save."""
 
 
 class TorchSteps:
     """
-    Steps of `LstmCell(clip)`. `memory`, of shape `(n_lstms, n_sentences, cell_dim)`, is the one
+    Steps of `LstmCell(clip)`. `memory`, of shape `(n_lstms, n_sentences, cell_dim)`, is the memory
     before the first words; `dtype` is the type of the outputs.
     """
 
@@ -69,9 +69,9 @@ class TorchSteps:
         saved: SavedSteps | None = None,
     ) -> torch.Tensor:
         """
-        The outputs of the cell, of shape `(n_lstms, n_rows, cell_dim)`, until the next call, from
-        the products of each LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills
-        what is to be saved.
+        Computes the outputs of the cell, of shape `(n_lstms, n_rows, cell_dim)`, from the products
+        of each LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills `saved`. The
+        next call may overwrite the result.
         """
         n_rows = memory.size(1)
         hidden = self._hidden[:, :n_rows]
