@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import TagF1
 from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.models.labels import labels_of, names_of, readable_labels, weights_of
+from elmo_tasks.models.labels import labels_of, labels_of_ids, readable_labels, weights_of
 from elmo_tasks.modules.attention import in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
@@ -128,8 +128,8 @@ class BiattentiveClassifier(ElmoModel):
             self._accuracy(logits, label)
             if not self.training:
                 # The texts of the batch count as the words of one sentence.
-                predicted = names_of(self._labels, [logits.argmax(-1).tolist()])
-                gold = names_of(self._labels, [label.tolist()])
+                predicted = labels_of_ids(self._labels, [logits.argmax(-1).tolist()])
+                gold = labels_of_ids(self._labels, [label.tolist()])
                 self._label_f1(predicted, gold)
         return output
 
