@@ -14,7 +14,7 @@ from elmo_tasks.metrics import TagF1
 from elmo_tasks.models.elmo_model import ElmoModel
 from elmo_tasks.models.labels import labels_of, labels_of_ids, readable_labels, weights_of
 from elmo_tasks.models.text_batches import concat_texts
-from elmo_tasks.modules.attention import in_blocks, softmax_over_words
+from elmo_tasks.modules.attention import attend_in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]
@@ -121,7 +121,7 @@ class Esim(ElmoModel):
 
         # Each word attends to the words of the other sentence. Shape: (2 * batch_size, timesteps,
         # encoder_dim)
-        attended = in_blocks(attend, encoded)
+        attended = attend_in_blocks(attend, encoded)
         # Shape: (2 * batch_size, timesteps, 4 * encoder_dim)
         enhanced = torch.cat([encoded, attended, encoded - attended, encoded * attended], -1)
 

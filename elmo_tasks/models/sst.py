@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from elmo_tasks.metrics import TagF1
 from elmo_tasks.models.elmo_model import ElmoModel
 from elmo_tasks.models.labels import labels_of, labels_of_ids, readable_labels, weights_of
-from elmo_tasks.modules.attention import in_blocks, softmax_over_words
+from elmo_tasks.modules.attention import attend_in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["BiattentiveClassifier"]
@@ -107,7 +107,7 @@ class BiattentiveClassifier(ElmoModel):
 
         # The text attends to itself, so both sides of the biattention are the same.
         # Shape: (batch_size, timesteps, encoder_dim)
-        attended = in_blocks(attend, encoded)
+        attended = attend_in_blocks(attend, encoded)
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         enhanced = torch.cat([encoded, encoded - attended, encoded * attended], -1)
         # Shape: (batch_size, timesteps, integrator_dim)
