@@ -99,8 +99,9 @@ class Esim(TextClassifier):
         tokens = concat_texts(premise, hypothesis)
         # Shape: (2 * batch_size, timesteps)
         mask = get_text_field_mask(tokens)
-        # Shape: (2 * batch_size, timesteps, encoder_dim)
+        # Shape: (2 * batch_size, timesteps, embedded_dim)
         embedded = self.variational_dropout(self.text_field_embedder(tokens))
+        # Shape: (2 * batch_size, timesteps, encoder_dim)
         encoded = self.with_elmo(self.encoder(embedded, mask), tokens)
 
         def attend(words: torch.Tensor, _: int) -> torch.Tensor:
@@ -119,6 +120,7 @@ class Esim(TextClassifier):
         inferred = self.inference_encoder(self.variational_dropout(projected), mask)
 
         has_word = mask.unsqueeze(-1)
+        # Shape: (2 * batch_size, inference_dim) each
         mean = masked_mean(inferred, has_word, 1)
         maximum = masked_max(inferred, has_word, 1)
         # Shape: (2 * batch_size, 2 * inference_dim)
@@ -126,6 +128,7 @@ class Esim(TextClassifier):
         # The premise next to the hypothesis. Shape: (batch_size, 4 * inference_dim)
         pairs = torch.cat(pooled.chunk(2), -1)
         decision = self.output_feedforward(self.dropout(pairs))
+        # Shape: (batch_size, n_labels)
         logits = self.label_projection(self.dropout(decision))
 
         output: dict[str, Any] = {"logits": logits}

@@ -85,7 +85,9 @@ class BiattentiveClassifier(TextClassifier):
         """The output without the loss."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
+        # Shape: (batch_size, timesteps, embedded_dim)
         embedded = self.embedding_dropout(self.text_field_embedder(tokens))
+        # Shape: (batch_size, timesteps, feedforward_dim)
         projected = self.pre_encode_feedforward(embedded)
         # Shape: (batch_size, timesteps, encoder_dim)
         encoded = self.with_elmo(self.encoder(projected, mask), tokens)
@@ -101,7 +103,9 @@ class BiattentiveClassifier(TextClassifier):
         # Shape: (batch_size, timesteps, integrator_dim)
         integrated = self.integrator(enhanced, mask)
 
+        # Shape: (batch_size, 4 * integrator_dim)
         pooled = self.integrator_dropout(self._pool(integrated, mask))
+        # Shape: (batch_size, n_labels)
         logits = self.label_projection(self.output_feedforward(pooled))
         output: dict[str, Any] = {"logits": logits}
         if metadata is not None:
