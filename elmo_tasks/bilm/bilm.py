@@ -20,7 +20,7 @@ from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.outputs import BilmContexts, BilmOutput
 from elmo_tasks.bilm.packed_linear import IS_GPU, kernel_name
 from elmo_tasks.bilm.packing import PackedSentences, mask_of, on_device, pack_sentences
-from elmo_tasks.bilm.precision import Precision, precision_on
+from elmo_tasks.bilm.precision import Precision, has_paper_size, precision_on
 from elmo_tasks.bilm.process import use_one_thread_after_fork
 from elmo_tasks.bilm.weights import write_weights
 
@@ -126,7 +126,7 @@ class Bilm(nn.Module):
         device.
         """
         return precision_on(
-            self._boundary_ids.device, self.options.projection_dim >= 256, self._precision
+            self._boundary_ids.device, has_paper_size(self.options), self._precision
         )
 
     @precision.setter

@@ -66,7 +66,8 @@ class CharacterEncoder(nn.Module):
             self.embedding = nn.Embedding(dictionaries.n_characters, options.character_dim)
         self._widths = [width for width, _ in options.filters]
         self.convolutions = nn.ModuleList(
-            nn.Conv1d(options.character_dim, number, width) for width, number in options.filters
+            nn.Conv1d(options.character_dim, n_filters_of_width, width)
+            for width, n_filters_of_width in options.filters
         )
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))
         word_dim = dictionaries.word_dim if dictionaries else 0

@@ -56,15 +56,16 @@ class LayerStore(ABC):
     def read(self, keys: Sequence[bytes], targets: Sequence[np.ndarray]) -> list[bool]:
         """
         Copies the layers of each stored sentence, of shape `(n_layers, n_words, dim)`, into its
-        target, and returns which sentences are stored. Targets have the type of the store: torch
-        converts a whole batch of float16 much faster later.
+        target, and returns which sentences are stored. Targets have the type of the store, because
+        torch converts the whole batch from float16 afterwards, which is much faster than sentence
+        by sentence.
         """
 
     @abstractmethod
     def write(self, keys: Sequence[bytes], layers: Sequence[np.ndarray]) -> None:
         """
-        Stores the layers of sentences, which nobody may change then; the shapes and the type are as
-        in `read`.
+        Stores the layers of sentences, which nobody may change afterwards; the shapes and the type
+        are as in `read`.
         """
 
 

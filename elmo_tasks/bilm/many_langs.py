@@ -2,8 +2,8 @@
 ELMoForManyLangs models (Che et al. 2018): an encoder with dictionaries, and the files of a model.
 
 A word is encoded as its Unicode code points between a begin and an end marker, padded with zeros.
-No id occurs in the public scheme of `characters.py`. The encoder looks up characters and words in
-its own dictionaries.
+No id occurs in the public scheme of `character_ids.py`. The encoder looks up characters and words
+in its own dictionaries.
 """
 
 import pickle

@@ -41,7 +41,8 @@ _TINY = 1e-30
 
 IS_GPU = {"cuda": True}
 """
-Devices where launching kernels is what takes time, so few large ones are used. Tests add the CPU.
+Devices where launching kernels takes longer than running them, so few large ones are used. This is
+a dictionary, so that a test can add the CPU.
 """
 
 _Int8Products = Callable[[torch.Tensor], torch.Tensor]
@@ -76,28 +77,28 @@ def _by_fbgemm(weight: torch.Tensor, scale: torch.Tensor) -> _Int8Products:
         quantized = torch._make_per_channel_quantized_tensor(weight, scale.double(), zero_points, 0)
         packed = torch.ops.quantized.linear_prepack(quantized, None)
     multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32
+    # 1.0 and 64 are the scale and the zero point of the inputs, as in `_by_onednn`.
     return lambda inputs: multiply(inputs, 1.0, 64, packed)
 
 
 def _by_onednn(weight: torch.Tensor, scale: torch.Tensor) -> _Int8Products:
-    packed, zero_points = (
-        torch.ops.onednn.qlinear_prepack(weight, None),
-        torch.zeros(len(weight), dtype=torch.int32),
-    )
-    # 64 represents zero, because oneDNN is fast only for unsigned integers.
+    packed = torch.ops.onednn.qlinear_prepack(weight, None)
+    zero_points = torch.zeros(len(weight), dtype=torch.int32)
+    # 64 represents zero, because oneDNN is fast only for unsigned integers. The comments are the
+    # names of the operator's parameters.
     settings: Any = (
-        1.0,
-        64,
+        1.0,  # x_scale
+        64,  # x_zero_point
         packed,
         scale,
         zero_points,
-        None,
-        1.0,
-        0,
-        torch.float32,
-        "none",
-        [],
-        "",
+        None,  # bias
+        1.0,  # output_scale
+        0,  # output_zero_point
+        torch.float32,  # output_dtype
+        "none",  # post_op_name
+        [],  # post_op_args
+        "",  # post_op_algorithm
     )
 
     def multiply(inputs: torch.Tensor) -> torch.Tensor:

@@ -40,7 +40,7 @@ class Highway(nn.Module):
 class CharacterCnn(nn.Module):
     """
     Section 3.4: a word's vector from its characters only, so no word is unknown. A word is 50 ids:
-    its UTF-8 bytes between a begin and an end marker, then padding (`characters.py`).
+    its UTF-8 bytes between a begin and an end marker, then padding (`character_ids.py`).
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -48,7 +48,8 @@ class CharacterCnn(nn.Module):
         dim = options.character_dim
         self.embedding = nn.Embedding(N_CHARACTER_IDS, dim, padding_idx=0)
         self.convolutions = nn.ModuleList(
-            nn.Conv1d(dim, number, width) for width, number in options.filters
+            nn.Conv1d(dim, n_filters_of_width, width)
+            for width, n_filters_of_width in options.filters
         )
         self.activation = {"relu": torch.relu, "tanh": torch.tanh}[options.activation]
         self.highways = nn.ModuleList(Highway(options.n_filters) for _ in range(options.n_highway))

@@ -7,9 +7,10 @@ from typing import Literal
 import torch
 
 from elmo_tasks.bilm.lstm.triton_steps import has_triton_steps
+from elmo_tasks.bilm.options import BilmOptions
 from elmo_tasks.bilm.packed_linear import cpu_instructions
 
-__all__ = ["Precision", "precision_of_training", "precision_on"]
+__all__ = ["Precision", "has_paper_size", "precision_of_training", "precision_on"]
 
 Precision = Literal["float32", "bf16", "int8", "auto"]
 """The precision of the biLM's matrix products: see `Bilm`."""
@@ -36,20 +37,26 @@ _SPEEDS: dict[tuple[str, bool], dict[Precision, tuple[float, float]]] = {
 }
 
 
+def has_paper_size(options: BilmOptions) -> bool:
+    """Whether a biLM is about as large as the paper's: the second part of a key of `_SPEEDS`."""
+    return options.projection_dim >= 256
+
+
 @cache
 def precision_on(device: torch.device, is_large: bool, precision: Precision) -> Precision:
     """
     The precision, or for `"auto"` the fastest one: all have a mean cosine of at least 0.999 to the
-    vectors in float32. If float32 is faster, one warning is logged. `is_large` distinguishes the
-    size of the paper from the small one.
+    vectors in float32. If float32 is faster, one warning is logged. `is_large`: see
+    `has_paper_size`.
     """
     speeds = _SPEEDS.get((_instructions(device), is_large), {})
-    squared_means: dict[Precision, float] = {"float32": 1.0}
+    # The product of both speeds is compared, which has the order of their geometric mean.
+    speeds_of_both: dict[Precision, float] = {"float32": 1.0}
     for name, (one_sentence, batches) in speeds.items():
-        squared_means[name] = one_sentence * batches
+        speeds_of_both[name] = one_sentence * batches
     if precision == "auto":
-        return max(squared_means, key=squared_means.__getitem__)
-    if squared_means.get(precision, 1.0) < 1.0:
+        return max(speeds_of_both, key=speeds_of_both.__getitem__)
+    if speeds_of_both.get(precision, 1.0) < 1.0:
         logger.warning(
             "%s is slower than float32 on this processor: use float32 or 'auto'", precision
         )

@@ -13,8 +13,9 @@ __all__ = ["keep_freed_memory", "limit_kernel_caches", "use_one_thread_after_for
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-# The process that has imported this module; of a forked process that has used a biLM, its own.
-_process = os.getpid()
+# The id of the process for which torch's number of threads is right: the one that imported this
+# module, or a forked one that has called `use_one_thread_after_fork`.
+_process_id = os.getpid()
 
 
 def keep_freed_memory() -> None:
@@ -31,11 +32,11 @@ def keep_freed_memory() -> None:
 
 def limit_kernel_caches() -> None:
     """
-    What a biLM on a CPU calls before its first product: oneDNN and torch keep 256 compiled kernels
-    each, instead of 1,024, if the environment has no other numbers. oneDNN compiles one of up to
-    half a megabyte for each number of rows: after batches of 1 to 500 sentences, `small-open` took
-    3.5 GB without the limit, and 1.3 GB with it. The variables stay in the environment, because
-    torch reads them again in each thread.
+    Limits the caches of compiled kernels of oneDNN and torch to 256 kernels each, instead of 1,024,
+    unless the environment has other numbers. A biLM on a CPU calls this before its first product.
+    oneDNN compiles a kernel of up to half a megabyte for each number of rows: after batches of 1 to
+    500 sentences, `small-open` took 3.5 GB without the limit, and 1.3 GB with it. The variables
+    stay in the environment, because torch reads them again in each thread.
     """
     for variable in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(variable, "256")
@@ -43,11 +44,11 @@ def limit_kernel_caches() -> None:
 
 def use_one_thread_after_fork() -> None:
     """
-    What `Bilm` calls when it is made and when it runs, and predictors before their model runs: the
-    first call in a forked process sets torch's number of threads to one. Otherwise, the process
-    would hang in GNU's OpenMP if its parent has used several threads.
+    Sets torch's number of threads to one at the first call in a forked process, which would
+    otherwise hang in GNU's OpenMP if its parent has used several threads. `Bilm` calls this when it
+    is made and when it runs, and predictors call it before their model runs.
     """
-    global _process
-    if _process != os.getpid():
+    global _process_id
+    if _process_id != os.getpid():
         torch.set_num_threads(1)
-        _process = os.getpid()
+        _process_id = os.getpid()

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _SAFETENSORS = ".safetensors"
-_OF_BILM = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
+_BILM_PREFIXES = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
 
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -100,10 +100,12 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
             yield WeightName(
                 "word_embed", (dictionaries.n_words, word_dim), f"{encoder}.word_embedding.weight"
             )
-    for i, (width, number) in enumerate(options.filters):
-        shape = (1, width, options.character_dim, number)
+    for i, (width, n_filters_of_width) in enumerate(options.filters):
+        shape = (1, width, options.character_dim, n_filters_of_width)
         yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
-        yield WeightName(f"CNN/b_cnn_{i}", (number,), f"{encoder}.convolutions.{i}.bias")
+        yield WeightName(
+            f"CNN/b_cnn_{i}", (n_filters_of_width,), f"{encoder}.convolutions.{i}.bias"
+        )
     for i in range(options.n_highway):
         for gate in ("transform", "carry"):
             group, ours = f"CNN_high_{i}", f"{encoder}.highways.{i}.{gate}"
@@ -205,7 +207,7 @@ def read_weights(weight_file: str | PathLike[str], options: BilmOptions) -> dict
     `ValueError` names the key that differs.
     """
     # The file may also hold a softmax, which can be larger than the biLM.
-    arrays = read_arrays(weight_file, _OF_BILM)
+    arrays = read_arrays(weight_file, _BILM_PREFIXES)
     names = list(weight_names(options))
     dictionaries = dictionary_names(options)
     for name in names:
@@ -246,8 +248,8 @@ def read_softmax(
 
 def _tensor(array: np.ndarray, name: WeightName, weight_file: str | PathLike[str]) -> torch.Tensor:
     n_rows, *row_shape = name.shape
-    is_with_spare_row = name.layout is CHARACTERS and array.shape == (n_rows + 1, *row_shape)
-    if array.shape != name.shape and not is_with_spare_row:
+    has_spare_row = name.layout is CHARACTERS and array.shape == (n_rows + 1, *row_shape)
+    if array.shape != name.shape and not has_spare_row:
         raise ValueError(
             f"expected the shape {name.shape} for '{name.key}', got {array.shape}: {weight_file}"
         )

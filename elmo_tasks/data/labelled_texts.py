@@ -36,7 +36,7 @@ _HINT = "skip_bad_spans leaves such spans out"
 class LabelledText:
     """
     A text and its place in the file or folder. `spans` is `None` if nobody has labelled the text,
-    or has accepted its labels.
+    or if its labels were not accepted.
     """
 
     place: int | str
@@ -89,14 +89,15 @@ class _Export:
         """Why the first of the spans that are left out is wrong."""
 
     def candidate(self, annotation: Annotation) -> _Candidate:
-        self._groups.update(annotation.marks.groups)
+        marking = annotation.marking
+        self._groups.update(marking.groups)
         spans = None
-        if annotation.marks.marks is not None:
-            spans = self._spans(annotation, annotation.marks.marks)
+        if marking.marks is not None:
+            spans = self._spans(annotation, marking.marks)
         return _Candidate(
             LabelledText(self._place(annotation), annotation.text, spans),
-            is_ground_truth=annotation.marks.is_ground_truth,
-            may_be_unfinished=annotation.marks.may_be_unfinished and not spans,
+            is_ground_truth=marking.is_ground_truth,
+            may_be_unfinished=marking.may_be_unfinished and not spans,
         )
 
     def _place(self, annotation: Annotation) -> int | str:
@@ -138,7 +139,10 @@ class _Export:
         self._skipped_example = self._skipped_example or message
 
     def report_groups(self) -> None:
-        """Of labels in Label Studio, in which a project may have several controls for labels."""
+        """
+        Warns if a project of Label Studio has several groups of labels; raises an error if none of
+        them is `from_name`.
+        """
         wanted = self._options.from_name
         groups = ", ".join(sorted(self._groups))
         if self._groups and wanted not in {None, *self._groups}:

@@ -34,7 +34,7 @@ class LabelOptions:
 
 
 @dataclass(frozen=True)
-class Marks:
+class Marking:
     """
     What one annotator has marked in a text.
 
@@ -58,13 +58,13 @@ class Marks:
 
 @dataclass(frozen=True)
 class Annotation:
-    """A text with its marks, and where it is."""
+    """A text with the marks of one annotator, and where it is."""
 
     file: Path
     place: int | str
     """A line, or another place in the file."""
     text: str
-    marks: Marks
+    marking: Marking
 
 
 def read_annotations(path: Path, options: LabelOptions) -> Iterable[Annotation] | None:
@@ -84,7 +84,7 @@ def read_annotations(path: Path, options: LabelOptions) -> Iterable[Annotation] 
     return chain.from_iterable(_READERS[format_of(file)](file, options) for file in sorted(files))
 
 
-# JSON. The form of a text is recognized by its keys.
+# JSON. The form of a text is recognised by its keys.
 
 
 def _json(file: Path, options: LabelOptions) -> Iterator[Annotation]:
@@ -96,10 +96,12 @@ def _json(file: Path, options: LabelOptions) -> Iterator[Annotation]:
             if not isinstance(row, dict):
                 raise ValueError(f"expected a text with its labels, got {row!r:.100}")
             read_marks = _form_of(row)
-            text = _text_of(row["data"] if read_marks is _label_studio else row, options)
-            annotators = list(read_marks(row, options))
-        for marks in annotators:
-            yield Annotation(file, place, text, marks)
+            # Label Studio has the text and its other columns in `data`.
+            columns = row["data"] if read_marks is _label_studio else row
+            text = _text_of(columns, options)
+            markings = list(read_marks(row, options))
+        for marking in markings:
+            yield Annotation(file, place, text, marking)
 
 
 def _text_of(columns: dict[str, Any], options: LabelOptions) -> str:
@@ -153,7 +155,7 @@ def _is_pair(row: Any) -> bool:
     return isinstance(row, list) and list(map(type, row)) == [str, dict]
 
 
-_Form = Callable[[dict[str, Any], LabelOptions], Iterable[Marks]]
+_Form = Callable[[dict[str, Any], LabelOptions], Iterable[Marking]]
 
 
 def _form_of(row: dict[str, Any]) -> _Form:
@@ -167,11 +169,11 @@ def _form_of(row: dict[str, Any]) -> _Form:
     raise ValueError(f"expected a text of {tools}, got the keys {keys:.200}")
 
 
-def _label_studio(row: dict[str, Any], options: LabelOptions) -> Iterator[Marks]:
+def _label_studio(row: dict[str, Any], options: LabelOptions) -> Iterator[Marking]:
     annotations = row["annotations"]
     finished = [annotation for annotation in annotations if not annotation.get("was_cancelled")]
     if not finished:
-        yield Marks(None)
+        yield Marking(None)
     for annotation in finished:
         groups: defaultdict[str, list[Any]] = defaultdict(list)
         for item in annotation["result"]:
@@ -180,7 +182,7 @@ def _label_studio(row: dict[str, Any], options: LabelOptions) -> Iterator[Marks]
         yield _marks_of_groups(groups, options.from_name, is_ground_truth=is_ground_truth)
 
 
-def _label_studio_min(row: dict[str, Any], options: LabelOptions) -> Iterator[Marks]:
+def _label_studio_min(row: dict[str, Any], options: LabelOptions) -> Iterator[Marking]:
     groups: dict[str, list[Any]] = {}
     for name, values in row.items():
         if isinstance(values, list):
@@ -190,7 +192,7 @@ def _label_studio_min(row: dict[str, Any], options: LabelOptions) -> Iterator[Ma
 
 def _marks_of_groups(
     groups: dict[str, list[Any]], from_name: str | None, *, is_ground_truth: bool = False
-) -> Marks:
+) -> Marking:
     marks = []
     names = []
     for name, values in groups.items():
@@ -208,24 +210,24 @@ def _marks_of_groups(
                 raise ValueError(f"expected {expected}, got {start!r}")
             for label in value["labels"]:
                 marks.append(Mark(label, start, end, value.get("text")))
-    return Marks(marks, tuple(names), is_ground_truth)
+    return Marking(marks, tuple(names), is_ground_truth)
 
 
-def _prodigy(row: dict[str, Any], options: LabelOptions) -> Iterator[Marks]:
+def _prodigy(row: dict[str, Any], options: LabelOptions) -> Iterator[Marking]:
     if row.get("answer", "accept") == "accept":
-        yield Marks(list(map(_mark_of, row.get("spans") or ())))
+        yield Marking(list(map(_mark_of, row.get("spans") or ())))
     else:
-        yield Marks(None)
+        yield Marking(None)
 
 
-def _doccano(row: dict[str, Any], options: LabelOptions) -> Iterator[Marks]:
-    """Also of earlier releases, and spaCy's pairs."""
+def _doccano(row: dict[str, Any], options: LabelOptions) -> Iterator[Marking]:
+    """doccano, also of earlier releases, and spaCy's pairs of a text and its entities."""
     labels: list[Any] = []
     for key in ("entities", "annotations", "label", "labels"):
         if row.get(key):
             labels = row[key]
             break
-    yield Marks(list(map(_mark_of, labels)), may_be_unfinished=True)
+    yield Marking(list(map(_mark_of, labels)), may_be_unfinished=True)
 
 
 def _mark_of(label: Any) -> Mark:
@@ -265,7 +267,7 @@ def _spacy(file: Path, options: LabelOptions) -> Iterator[Annotation]:
         marks = None
         if doc.has_annotation("ENT_IOB"):
             marks = [Mark(name.label_, name.start_char, name.end_char) for name in doc.ents]
-        yield Annotation(file, f"document {number}", doc.text, Marks(marks))
+        yield Annotation(file, f"document {number}", doc.text, Marking(marks))
 
 
 def _brat(path: Path, options: LabelOptions) -> Iterator[Annotation]:
@@ -275,7 +277,7 @@ def _brat(path: Path, options: LabelOptions) -> Iterator[Annotation]:
         text = text_of_file(file)
         ann_file = file.with_suffix(".ann")
         marks = list(_brat_marks(ann_file)) if ann_file.exists() else None
-        yield Annotation(path, str(file.relative_to(folder)), text, Marks(marks))
+        yield Annotation(path, str(file.relative_to(folder)), text, Marking(marks))
 
 
 def _brat_marks(ann_file: Path) -> Iterator[Mark]:

@@ -65,7 +65,8 @@ def longest_spans(spans: list[MarkedSpan]) -> list[MarkedSpan]:
     kept: list[MarkedSpan] = []
     is_taken = bytearray(max((end for _, _, end in spans), default=0))
     for label, start, end in sorted(spans, key=lambda span: (span[1] - span[2], span[1])):
-        # No span that was taken is shorter, so it has an end of this one.
+        # Spans that were taken are at least as long as this span, so one that overlaps it contains
+        # its first or its last character.
         if not is_taken[start] and not is_taken[end - 1]:
             is_taken[start:end] = b"\1" * (end - start)
             kept.append((label, start, end))

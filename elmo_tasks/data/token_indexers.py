@@ -103,7 +103,8 @@ class TransformerIndexer(TokenIndexer):
     Splits the words of a sentence into the pieces of a transformer, and the pieces into segments.
     It produces what the tokenizer gives to its model (`input_ids`, `attention_mask`, ...), padded
     with zeros, and `word_numbers`, the number of the word that a piece belongs to: from 1, and 0
-    for special pieces. Each has shape `(n_segments, n_pieces)`.
+    for special pieces. Each has shape `(n_segments, n_pieces)`. `mask`, of shape `(timesteps,)`, is
+    true for each word.
 
     # Parameters
 

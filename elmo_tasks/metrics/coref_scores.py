@@ -60,11 +60,13 @@ class CorefScores(Metric):
         """
         # In distributed training each worker counts a part of the batch, and all report the sum.
         counts = torch.zeros_like(self._counts)
-        for number, (system, key) in enumerate(zip(predicted, gold, strict=True)):
-            system_sets = [set(cluster) for cluster in system]
-            key_sets = [set(cluster) for cluster in key]
+        for number, (predicted_clusters, gold_clusters) in enumerate(
+            zip(predicted, gold, strict=True)
+        ):
+            predicted_sets = [set(cluster) for cluster in predicted_clusters]
+            gold_sets = [set(cluster) for cluster in gold_clusters]
             kept_spans = () if kept is None else kept[number]
-            rows = _counts(system_sets, key_sets, kept_spans)
+            rows = _counts(predicted_sets, gold_sets, kept_spans)
             counts += torch.tensor(rows, dtype=torch.float64)
         self._counts += dist_reduce_sum(counts).cpu()
 
@@ -101,39 +103,39 @@ def _ratio(numerator: float, denominator: float) -> float:
 
 
 def _counts(
-    system: list[set[Hashable]], key: list[set[Hashable]], kept: Iterable[Hashable]
+    predicted: list[set[Hashable]], gold: list[set[Hashable]], kept: Iterable[Hashable]
 ) -> list[_Counts]:
     """The rows of one document: one for each of `_MEASURES`, and one of mentions."""
-    system_cluster_of = {}
-    for number, cluster in enumerate(system):
+    predicted_cluster_of = {}
+    for number, cluster in enumerate(predicted):
         for mention in cluster:
-            system_cluster_of[mention] = number
-    # How many mentions a cluster of the key shares with a cluster of the system, for pairs that
-    # share any. There are at most as many pairs as mentions.
+            predicted_cluster_of[mention] = number
+    # How many mentions a gold cluster shares with a predicted cluster, for pairs that share any.
+    # There are at most as many pairs as mentions.
     shared = Counter[tuple[int, int]]()
-    for number, cluster in enumerate(key):
+    for number, cluster in enumerate(gold):
         for mention in cluster:
-            if mention in system_cluster_of:
-                shared[number, system_cluster_of[mention]] += 1
-    mentions = set().union(*key)
+            if mention in predicted_cluster_of:
+                shared[number, predicted_cluster_of[mention]] += 1
+    mentions = set().union(*gold)
     n_kept = len(mentions.intersection(kept))
     return [
-        _muc(system, key, shared),
-        _b_cubed(system, key, shared),
-        _ceafe(system, key, shared),
+        _muc(predicted, gold, shared),
+        _b_cubed(predicted, gold, shared),
+        _ceafe(predicted, gold, shared),
         _Counts(precise=0, n_predicted=0, recalled=n_kept, n_gold=len(mentions)),
     ]
 
 
 def _muc(
-    system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]
+    predicted: list[set[Hashable]], gold: list[set[Hashable]], shared: Counter[tuple[int, int]]
 ) -> _Counts:
     """
     Correct links: a cluster is split into its shared parts and the mentions that the other side
     lacks.
     """
     n_right = sum(shared.values()) - len(shared)
-    return _Counts(n_right, _n_links(system), n_right, _n_links(key))
+    return _Counts(n_right, _n_links(predicted), n_right, _n_links(gold))
 
 
 def _n_links(clusters: list[set[Hashable]]) -> int:
@@ -141,26 +143,26 @@ def _n_links(clusters: list[set[Hashable]]) -> int:
 
 
 def _b_cubed(
-    system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]
+    predicted: list[set[Hashable]], gold: list[set[Hashable]], shared: Counter[tuple[int, int]]
 ) -> _Counts:
     """For each mention, the share of its cluster that is also in its cluster on the other side."""
-    precise = sum(count * count / len(system[column]) for (_, column), count in shared.items())
-    recalled = sum(count * count / len(key[row]) for (row, _), count in shared.items())
-    n_system = sum(len(cluster) for cluster in system)
-    n_key = sum(len(cluster) for cluster in key)
-    return _Counts(precise, n_system, recalled, n_key)
+    precise = sum(count * count / len(predicted[column]) for (_, column), count in shared.items())
+    recalled = sum(count * count / len(gold[row]) for (row, _), count in shared.items())
+    n_predicted = sum(len(cluster) for cluster in predicted)
+    n_gold = sum(len(cluster) for cluster in gold)
+    return _Counts(precise, n_predicted, recalled, n_gold)
 
 
 def _ceafe(
-    system: list[set[Hashable]], key: list[set[Hashable]], shared: Counter[tuple[int, int]]
+    predicted: list[set[Hashable]], gold: list[set[Hashable]], shared: Counter[tuple[int, int]]
 ) -> _Counts:
     """The largest total similarity of paired clusters."""
     # Imported here because it would slow down every start of `allennlp`.
     from scipy.optimize import linear_sum_assignment
 
-    similarity = np.zeros((len(key), len(system)))
+    similarity = np.zeros((len(gold), len(predicted)))
     for (row, column), count in shared.items():
-        similarity[row, column] = 2 * count / (len(key[row]) + len(system[column]))
+        similarity[row, column] = 2 * count / (len(gold[row]) + len(predicted[column]))
     pairs = linear_sum_assignment(similarity, maximize=True)
     best = float(similarity[pairs].sum())
-    return _Counts(best, len(system), best, len(key))
+    return _Counts(best, len(predicted), best, len(gold))

@@ -19,17 +19,19 @@ __all__ = ["SpanF1", "SrlF1", "TagF1"]
 
 logger = logging.getLogger(__name__)
 
-# Mistakes in the table.
-_MOST = 20
+# Rows in the table of mistakes.
+_MAX_MISTAKES = 20
 
 
 @dataclass
 class _Counts:
-    """Of pairs of a gold and a predicted label (one may be missing, ""), and of sentences."""
+    """The counts of spans and of sentences."""
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often each pair of a gold and a predicted label occurs; `""` where there is no span."""
     n_sentences: int = 0
     n_perfect: int = 0
+    """Sentences without a mistake."""
 
     def add(self, other: "_Counts") -> None:
         self.pairs.update(other.pairs)
@@ -133,7 +135,7 @@ class _SpanCounts(Metric):
             if gold != predicted:
                 mistakes.append((-count, gold, predicted))
         rows = [("gold", "predicted", "times")]
-        for negative_count, gold, predicted in sorted(mistakes)[:_MOST]:
+        for negative_count, gold, predicted in sorted(mistakes)[:_MAX_MISTAKES]:
             rows.append((gold or "-", predicted or "-", str(-negative_count)))
         width = max(len(cell) for cell in chain.from_iterable(rows))
         lines = []
@@ -145,7 +147,7 @@ class _SpanCounts(Metric):
 
 def _of_all_workers(counts: _Counts) -> list[_Counts]:
     """
-    In distributed training, those of all workers, each of which counts a part of the batch.
+    The counts of each worker: in distributed training, every worker counts a part of the batch.
     """
     if not is_distributed():
         return [counts]
@@ -217,7 +219,10 @@ class SrlF1(_SpanCounts):
 
 
 class TagF1(_SpanCounts):
-    """The scores of each tag of words, or label of texts; over all, they are the accuracy."""
+    """
+    The scores of each tag of words, or of each label of texts. Over all of them together,
+    precision, recall and F1 would equal the accuracy, so they are left out.
+    """
 
     def _labels_of_spans(self, tags: Sequence[str]) -> dict[Hashable, str]:
         return dict(enumerate(tags))

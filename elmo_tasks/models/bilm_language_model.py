@@ -12,7 +12,7 @@ from allennlp.models import Model
 from elmo_tasks.bilm import Bilm, BilmOptions
 from elmo_tasks.bilm.character_ids import BEGIN_OF_SENTENCE, END_OF_SENTENCE, NumberedWords
 from elmo_tasks.bilm.packing import on_device
-from elmo_tasks.bilm.precision import precision_of_training
+from elmo_tasks.bilm.precision import has_paper_size, precision_of_training
 from elmo_tasks.bilm.softmax.lm_softmax import LmSoftmax
 from elmo_tasks.bilm.softmax.word_list import UNKNOWN_WORD, WordList
 from elmo_tasks.bilm.weights import read_softmax
@@ -78,8 +78,7 @@ class BilmLanguageModel(Model):
             if precision == "auto":
                 # As AllenNLP's trainer chooses it.
                 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-                is_wide = bilm_options.projection_dim >= 256
-                precision = precision_of_training(device, is_wide)
+                precision = precision_of_training(device, has_paper_size(bilm_options))
                 logger.info("training in %s", precision)
             if bilm_options.dictionaries is not None:
                 raise ValueError(

@@ -278,7 +278,7 @@ class CorefResolver(ElmoModel):
         scores = self._mention_scores(words, spans)
         kept = spans_without_crossings(spans, scores, limit)
         vectors_of_blocks = []
-        for block, block_spans in self.span_embedder.in_blocks(len(words), spans[kept]):
+        for block, block_spans in self.span_embedder.blocks(len(words), spans[kept]):
             vectors = self.span_embedder(words.embedded[block], words.hidden[block], block_spans)
             vectors_of_blocks.append(vectors)
         return spans[kept], torch.cat(vectors_of_blocks), scores[kept]
@@ -290,7 +290,7 @@ class CorefResolver(ElmoModel):
             if isinstance(module, torch.nn.Linear):
                 layers.append(module)
         scores = []
-        for block, block_spans in self.span_embedder.in_blocks(len(words), spans):
+        for block, block_spans in self.span_embedder.blocks(len(words), spans):
             hidden = self.span_embedder.projected(
                 layers[0], words.embedded[block], words.hidden[block], block_spans
             )

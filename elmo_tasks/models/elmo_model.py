@@ -16,7 +16,7 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.token_embedders.embedding import Embedding, EmbeddingsTextFile
 from allennlp.nn import InitializerApplicator
 
-# For models of your own: `labels_of`.
+# Exported again, for models of users.
 from elmo_tasks.models.labels import labels_of
 from elmo_tasks.modules import ContextualModel
 
@@ -24,9 +24,9 @@ __all__ = ["ElmoModel", "labels_of", "warn_of_unknown_words"]
 
 logger = logging.getLogger(__name__)
 
-# The smallest share of the words of a training, as they occur, that word vectors of its language
-# have.
-_MIN_KNOWN = 0.2
+# Word vectors of the right language cover at least this share of the running words of the training
+# data.
+_MIN_COVERAGE = 0.2
 _WITHOUT_VECTORS = (
     '{"vocabulary.pretrained_files": null, '
     '"model.text_field_embedder.token_embedders.tokens.pretrained_file": null, '
@@ -108,8 +108,8 @@ class ElmoModel(Model):
 
 def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> None:
     """
-    At the start of a training, a warning if word vectors lack most words, as in a different
-    language.
+    Logs a warning if word vectors lack most running words of the training data, probably because
+    they are for a different language.
     """
     # How often each word occurs in the data; an archive's vocabulary has no counts.
     counts_by_namespace = getattr(vocab, "_retained_counter", None) or {}
@@ -121,7 +121,7 @@ def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> Non
         if isinstance(module, Embedding) and module._pretrained_file:
             paths.add(module._pretrained_file)
     n_words = sum(counts.values())
-    enough = _MIN_KNOWN * n_words
+    enough = _MIN_COVERAGE * n_words
     for path in paths:
         n_known = _count_known(path, counts, enough)
         if n_known < enough:
@@ -137,8 +137,8 @@ def warn_of_unknown_words(vocab: Vocabulary, embedder: TextFieldEmbedder) -> Non
 
 def _count_known(path: str, counts: Mapping[str, int], enough: float) -> int:
     """
-    How many of the words of a training, as they occur, have a vector in a file, which is read until
-    there are enough.
+    The number of running words of the training data that have a vector in a file. Reading stops
+    when there are `enough`.
     """
     n_known = 0
     with EmbeddingsTextFile(path) as lines:

@@ -12,7 +12,7 @@ from allennlp.nn.util import get_text_field_mask
 
 from elmo_tasks.metrics import SpanF1
 from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.labels import ids_of_words, labels_of, labels_of_ids, weights_of
 from elmo_tasks.modules.decoding import best_tags, crf_scores, tag_probabilities
 from elmo_tasks.text.tags import TypedSpan, tags_to_spans
 
@@ -98,7 +98,7 @@ class NerTagger(ElmoModel):
         if tags is not None:
             output["loss"] = -self.crf(logits, tags, mask) / len(logits)
             gold = ids_of_words(tags, mask)
-            self._span_f1(names_of(self._tags, tag_ids), names_of(self._tags, gold))
+            self._span_f1(labels_of_ids(self._tags, tag_ids), labels_of_ids(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class NerTagger(ElmoModel):
         `probability`, of all tags of the sentence.
         """
         tag_ids = output_dict["tag_ids"]
-        tags = names_of(self._tags, tag_ids)
+        tags = labels_of_ids(self._tags, tag_ids)
         labeled_spans = [tags_to_spans(sentence_tags) for sentence_tags in tags]
         bounds = []
         for sentence_spans in labeled_spans:

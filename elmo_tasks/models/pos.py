@@ -11,7 +11,7 @@ from allennlp.nn.util import get_text_field_mask, sequence_cross_entropy_with_lo
 
 from elmo_tasks.metrics import TagF1
 from elmo_tasks.models.elmo_model import warn_of_unknown_words
-from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.labels import ids_of_words, labels_of, labels_of_ids, weights_of
 
 __all__ = ["PosClassifier"]
 
@@ -78,7 +78,7 @@ class PosClassifier(SimpleTagger):
         if not self.training:
             predicted = ids_of_words(logits.argmax(-1), mask)
             gold = ids_of_words(tags, mask)
-            self._tag_f1(names_of(self._tags, predicted), names_of(self._tags, gold))
+            self._tag_f1(labels_of_ids(self._tags, predicted), labels_of_ids(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:

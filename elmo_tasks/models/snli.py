@@ -1,20 +1,17 @@
 """The model for entailment between two sentences."""
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import FeedForward, InputVariationalDropout, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
-from allennlp.training.metrics import CategoricalAccuracy
-from torch.nn.functional import cross_entropy
 
-from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.models.labels import labels_of, names_of, readable_labels, weights_of
+from elmo_tasks.models.labels import readable_labels
 from elmo_tasks.models.text_batches import concat_texts
-from elmo_tasks.modules.attention import in_blocks, softmax_over_words
+from elmo_tasks.models.text_classifier import TextClassifier
+from elmo_tasks.modules.attention import attend_in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["Esim"]
@@ -25,7 +22,7 @@ _MAX_SHOWN = 2**20
 
 
 @Model.register("elmo_snli")
-class Esim(ElmoModel):
+class Esim(TextClassifier):
     """
     ESIM (Chen et al. 2017) as in the paper (section A.3): an encoder reads both sentences, each
     word attends to the words of the other sentence, a second encoder reads the result, and a
@@ -46,8 +43,6 @@ class Esim(ElmoModel):
         the input of the last two fully connected layers.
     attention_dropout : `float`
         Applied to the output of the attention; the paper uses 0.5 with ELMo.
-    label_weights : `Dict[str, float]`, optional
-        See `weights_of`.
     """
 
     def __init__(
@@ -59,7 +54,6 @@ class Esim(ElmoModel):
         output_feedforward: FeedForward,
         dropout: float = 0.5,
         attention_dropout: float = 0.0,
-        label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -67,18 +61,12 @@ class Esim(ElmoModel):
         self.projection_feedforward = projection_feedforward
         self.inference_encoder = inference_encoder
         self.output_feedforward = output_feedforward
-        self._labels = labels_of(vocab)
         self.label_projection = torch.nn.Linear(
             output_feedforward.get_output_dim(), len(self._labels)
         )
         self.variational_dropout = InputVariationalDropout(dropout)
         self.dropout = torch.nn.Dropout(dropout)
         self.attention_dropout = Dropout(attention_dropout)
-        self._label_weights: torch.Tensor | None
-        weights = weights_of(self._labels, label_weights)
-        self.register_buffer("_label_weights", weights, persistent=False)
-        self._accuracy = CategoricalAccuracy()
-        self._label_f1 = TagF1()
         self.initialize()
 
     def forward(
@@ -111,8 +99,9 @@ class Esim(ElmoModel):
         tokens = concat_texts(premise, hypothesis)
         # Shape: (2 * batch_size, timesteps)
         mask = get_text_field_mask(tokens)
-        # Shape: (2 * batch_size, timesteps, encoder_dim)
+        # Shape: (2 * batch_size, timesteps, embedded_dim)
         embedded = self.variational_dropout(self.text_field_embedder(tokens))
+        # Shape: (2 * batch_size, timesteps, encoder_dim)
         encoded = self.with_elmo(self.encoder(embedded, mask), tokens)
 
         def attend(words: torch.Tensor, _: int) -> torch.Tensor:
@@ -121,7 +110,7 @@ class Esim(ElmoModel):
 
         # Each word attends to the words of the other sentence. Shape: (2 * batch_size, timesteps,
         # encoder_dim)
-        attended = in_blocks(attend, encoded)
+        attended = attend_in_blocks(attend, encoded)
         # Shape: (2 * batch_size, timesteps, 4 * encoder_dim)
         enhanced = torch.cat([encoded, attended, encoded - attended, encoded * attended], -1)
 
@@ -131,6 +120,7 @@ class Esim(ElmoModel):
         inferred = self.inference_encoder(self.variational_dropout(projected), mask)
 
         has_word = mask.unsqueeze(-1)
+        # Shape: (2 * batch_size, inference_dim) each
         mean = masked_mean(inferred, has_word, 1)
         maximum = masked_max(inferred, has_word, 1)
         # Shape: (2 * batch_size, 2 * inference_dim)
@@ -138,25 +128,13 @@ class Esim(ElmoModel):
         # The premise next to the hypothesis. Shape: (batch_size, 4 * inference_dim)
         pairs = torch.cat(pooled.chunk(2), -1)
         decision = self.output_feedforward(self.dropout(pairs))
+        # Shape: (batch_size, n_labels)
         logits = self.label_projection(self.dropout(decision))
 
         output: dict[str, Any] = {"logits": logits}
         output["encoded_premise"], output["encoded_hypothesis"] = encoded.chunk(2)
         if metadata is not None:
             output["metadata"] = metadata
-        return output
-
-    def decide(self, output: dict[str, Any], label: torch.Tensor | None = None) -> dict[str, Any]:
-        """Adds the loss."""
-        if label is not None:
-            logits = output["logits"]
-            output["loss"] = cross_entropy(logits, label, weight=self._label_weights)
-            self._accuracy(logits, label)
-            if not self.training:
-                # The texts of the batch count as the words of one sentence.
-                predicted = names_of(self._labels, [logits.argmax(-1).tolist()])
-                gold = names_of(self._labels, [label.tolist()])
-                self._label_f1(predicted, gold)
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -181,13 +159,6 @@ class Esim(ElmoModel):
             attention.append(_attention(premise, hypothesis))
         readable["attention"] = attention
         return readable
-
-    def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`accuracy`; in an evaluation, also `macro_f1`, the mean F1 of the labels."""
-        metrics = {"accuracy": self._accuracy.get_metric(reset)}
-        if not self.training:
-            metrics |= self._label_f1.get_metric(reset)
-        return metrics
 
     default_predictor = "elmo_snli"
 

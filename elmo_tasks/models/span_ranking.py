@@ -109,10 +109,10 @@ class SpanEmbedder(torch.nn.Module):
         heads = self._heads(linear(embedded, head_weight), hidden)[starts, widths]
         return projected_starts + projected_ends + all_widths[widths] + heads
 
-    def in_blocks(self, n_words: int, spans: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+    def blocks(self, n_words: int, spans: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
         """
-        Spans in text order in blocks of bounded size: the words of each block, and its spans,
-        counted from the block's first word.
+        Divides spans, which are in text order, into blocks of bounded size: the words of each
+        block, and its spans, counted from the block's first word.
         """
         block_starts = range(0, n_words, WORDS_AT_ONCE)
         block_of_span = spans[:, 0].div(WORDS_AT_ONCE, rounding_mode="floor")
@@ -333,7 +333,7 @@ def negative_log_likelihood(scores: torch.Tensor, is_right: torch.Tensor) -> tor
     antecedent is 0. Both tensors have the shape `(n_mentions, n_antecedents)`.
     """
     # Shape: (n_mentions, 1 + n_antecedents)
-    with_none = torch.nn.functional.pad(scores.float(), (1, 0))
+    with_none = pad(scores.float(), (1, 0))
     has_none = ~is_right.any(-1, keepdim=True)
     right = torch.cat([has_none, is_right], -1)
     # Shape: (n_mentions,)
@@ -348,7 +348,7 @@ def best_antecedents(scores: torch.Tensor) -> torch.Tensor:
     `(n_mentions,)`.
     """
     # 0 for no antecedent, 1 for the nearest, and so on. Shape: (n_mentions,)
-    distances = torch.nn.functional.pad(scores, (1, 0)).argmax(-1)
+    distances = pad(scores, (1, 0)).argmax(-1)
     rows = torch.arange(len(scores), device=scores.device)
     return torch.where(distances > 0, rows - distances, -1)
 

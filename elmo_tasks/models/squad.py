@@ -16,7 +16,7 @@ from torch.nn.functional import nll_loss
 
 from elmo_tasks.models.elmo_model import ElmoModel
 from elmo_tasks.models.text_batches import concat_texts
-from elmo_tasks.modules.attention import in_blocks
+from elmo_tasks.modules.attention import attend_in_blocks
 
 __all__ = ["BidafAttention", "ResidualAttention", "SquadModel", "best_span"]
 
@@ -278,7 +278,7 @@ class ResidualAttention(torch.nn.Module):
         # A text of one word has no other word to attend to. Shape: (batch_size,)
         has_other_words = mask.sum(-1) > 1
         # Shape: (batch_size, timesteps, encoder_dim)
-        attended = in_blocks(attend, hidden) * has_other_words[:, None, None]
+        attended = attend_in_blocks(attend, hidden) * has_other_words[:, None, None]
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         together = torch.cat([hidden, attended, hidden * attended], -1)
         return text + self.projection(self.dropout(together)).relu()

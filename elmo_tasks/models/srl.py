@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from elmo_tasks.metrics import SrlF1
 from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.models.labels import ids_of_words, labels_of, names_of, weights_of
+from elmo_tasks.models.labels import ids_of_words, labels_of, labels_of_ids, weights_of
 from elmo_tasks.models.text_batches import without_repetitions
 from elmo_tasks.modules.decoding import best_tags, bio_scores
 from elmo_tasks.text.tags import tags_to_spans
@@ -112,7 +112,7 @@ class SemanticRoleLabeler(ElmoModel):
             output["tag_ids"] = tag_ids
             if tags is not None:
                 gold = ids_of_words(tags, mask)
-                self._srl_f1(names_of(self._tags, tag_ids), names_of(self._tags, gold))
+                self._srl_f1(labels_of_ids(self._tags, tag_ids), labels_of_ids(self._tags, gold))
         return output
 
     def make_output_human_readable(self, output_dict: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class SemanticRoleLabeler(ElmoModel):
         the sentence with its arguments in brackets: `[ARG0: Anna] [V: eats] [ARG1: an apple] .`
         """
         tag_ids = output_dict["tag_ids"]
-        tags = names_of(self._tags, tag_ids)
+        tags = labels_of_ids(self._tags, tag_ids)
         probabilities = []
         # Shape of each row: (timesteps, n_tags)
         for row, ids in zip(output_dict["logits"].softmax(-1), tag_ids, strict=True):

@@ -1,26 +1,23 @@
 """The model for sentiment."""
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import FeedForward, Seq2SeqEncoder
 from allennlp.nn.util import get_text_field_mask, masked_max, masked_mean
-from allennlp.training.metrics import CategoricalAccuracy
-from torch.nn.functional import cross_entropy
 
-from elmo_tasks.metrics import TagF1
-from elmo_tasks.models.elmo_model import ElmoModel
-from elmo_tasks.models.labels import labels_of, names_of, readable_labels, weights_of
-from elmo_tasks.modules.attention import in_blocks, softmax_over_words
+from elmo_tasks.models.labels import readable_labels
+from elmo_tasks.models.text_classifier import TextClassifier
+from elmo_tasks.modules.attention import attend_in_blocks, softmax_over_words
 from elmo_tasks.modules.dropout import Dropout
 
 __all__ = ["BiattentiveClassifier"]
 
 
 @Model.register("elmo_sst")
-class BiattentiveClassifier(ElmoModel):
+class BiattentiveClassifier(TextClassifier):
     """
     The biattentive classification network (BCN) of McCann et al. (2017) for one text, as in the
     paper (section A.8): a feedforward network and an encoder read the words, each word attends to
@@ -39,8 +36,6 @@ class BiattentiveClassifier(ElmoModel):
         From four times the width of the integrator to the input of the last layer, which is linear.
     embedding_dropout, integrator_dropout : `float`
         Applied to the words, and to the poolings.
-    label_weights : `Dict[str, float]`, optional
-        See `weights_of`.
     """
 
     def __init__(
@@ -52,7 +47,6 @@ class BiattentiveClassifier(ElmoModel):
         output_feedforward: FeedForward,
         embedding_dropout: float = 0.5,
         integrator_dropout: float = 0.1,
-        label_weights: Optional[dict[str, float]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -61,17 +55,11 @@ class BiattentiveClassifier(ElmoModel):
         self.integrator = integrator
         self.self_attention = torch.nn.Linear(integrator.get_output_dim(), 1)
         self.output_feedforward = output_feedforward
-        self._labels = labels_of(vocab)
         self.label_projection = torch.nn.Linear(
             output_feedforward.get_output_dim(), len(self._labels)
         )
         self.embedding_dropout = Dropout(embedding_dropout)
         self.integrator_dropout = torch.nn.Dropout(integrator_dropout)
-        self._label_weights: torch.Tensor | None
-        weights = weights_of(self._labels, label_weights)
-        self.register_buffer("_label_weights", weights, persistent=False)
-        self._accuracy = CategoricalAccuracy()
-        self._label_f1 = TagF1()
         self.initialize()
 
     def forward(
@@ -97,7 +85,9 @@ class BiattentiveClassifier(ElmoModel):
         """The output without the loss."""
         # Shape: (batch_size, timesteps)
         mask = get_text_field_mask(tokens)
+        # Shape: (batch_size, timesteps, embedded_dim)
         embedded = self.embedding_dropout(self.text_field_embedder(tokens))
+        # Shape: (batch_size, timesteps, feedforward_dim)
         projected = self.pre_encode_feedforward(embedded)
         # Shape: (batch_size, timesteps, encoder_dim)
         encoded = self.with_elmo(self.encoder(projected, mask), tokens)
@@ -107,30 +97,19 @@ class BiattentiveClassifier(ElmoModel):
 
         # The text attends to itself, so both sides of the biattention are the same.
         # Shape: (batch_size, timesteps, encoder_dim)
-        attended = in_blocks(attend, encoded)
+        attended = attend_in_blocks(attend, encoded)
         # Shape: (batch_size, timesteps, 3 * encoder_dim)
         enhanced = torch.cat([encoded, encoded - attended, encoded * attended], -1)
         # Shape: (batch_size, timesteps, integrator_dim)
         integrated = self.integrator(enhanced, mask)
 
+        # Shape: (batch_size, 4 * integrator_dim)
         pooled = self.integrator_dropout(self._pool(integrated, mask))
+        # Shape: (batch_size, n_labels)
         logits = self.label_projection(self.output_feedforward(pooled))
         output: dict[str, Any] = {"logits": logits}
         if metadata is not None:
             output["words"] = [sentence["words"] for sentence in metadata]
-        return output
-
-    def decide(self, output: dict[str, Any], label: torch.Tensor | None = None) -> dict[str, Any]:
-        """Adds the loss."""
-        if label is not None:
-            logits = output["logits"]
-            output["loss"] = cross_entropy(logits, label, weight=self._label_weights)
-            self._accuracy(logits, label)
-            if not self.training:
-                # The texts of the batch count as the words of one sentence.
-                predicted = names_of(self._labels, [logits.argmax(-1).tolist()])
-                gold = names_of(self._labels, [label.tolist()])
-                self._label_f1(predicted, gold)
         return output
 
     def _pool(self, integrated: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -155,12 +134,5 @@ class BiattentiveClassifier(ElmoModel):
             "words": output_dict["words"],
             **readable_labels(output_dict["logits"], self._labels),
         }
-
-    def get_metrics(self, reset: bool = False) -> dict[str, float]:
-        """`accuracy`; in an evaluation, also `macro_f1`, the mean F1 of the labels."""
-        metrics = {"accuracy": self._accuracy.get_metric(reset)}
-        if not self.training:
-            metrics |= self._label_f1.get_metric(reset)
-        return metrics
 
     default_predictor = "elmo_sst"

@@ -5,20 +5,21 @@ from collections.abc import Callable
 import torch
 from allennlp.nn.util import masked_softmax
 
-__all__ = ["in_blocks", "softmax_over_words"]
+__all__ = ["attend_in_blocks", "softmax_over_words"]
 
 # The number of pairs of words that are computed together.
 MAX_PAIRS = 2**22
 
 
-def in_blocks(
+def attend_in_blocks(
     attend: Callable[[torch.Tensor, int], torch.Tensor], words: torch.Tensor
 ) -> torch.Tensor:
     """
-    `attend(words, 0)`, for words of shape `(batch_size, timesteps, dim)` that attend to as many
-    words. Without gradients, long texts are computed in blocks: `attend` gets some of the timesteps
-    and the number of the first, so memory is linear in the length of the text. A backward pass
-    would need all weights of the attention anyway.
+    Computes `attend(words, 0)`, for words of shape `(batch_size, timesteps, dim)` that attend to as
+    many words. Without gradients, a long text is computed in blocks: each call of `attend` gets
+    some of the timesteps and the number of the first of them, so memory is linear in the length of
+    the text. With gradients, blocks would save no memory, because the backward pass needs all
+    weights of the attention.
     """
     batch_size, timesteps = words.shape[:2]
     size = max(1, MAX_PAIRS // max(1, batch_size * timesteps))

@@ -58,8 +58,8 @@ def best_tags(
     logits: torch.Tensor, mask: torch.Tensor, scores: TransitionScores
 ) -> list[list[int]]:
     """
-    For each sentence, the tags with the highest sum of scores, one per word. From logits of shape
-    `(batch_size, timesteps, n_tags)`, with words before the padding.
+    The tags with the highest sum of scores for each sentence, one per word, from logits of shape
+    `(batch_size, timesteps, n_tags)` with words before the padding.
     """
     logits = logits.float()
     scores = TransitionScores(*(tensor.to(logits) for tensor in scores))
@@ -67,6 +67,7 @@ def best_tags(
     tags = logits.argmax(2)
     # Shape: (batch_size,)
     lengths = mask.sum(1)
+    # Shape: (batch_size,)
     is_best = _has_best_transitions(tags, mask, lengths, scores)
     if not is_best.all():
         tags[~is_best] = _viterbi(logits[~is_best], mask[~is_best], scores)
@@ -117,12 +118,14 @@ def _viterbi(logits: torch.Tensor, mask: torch.Tensor, scores: TransitionScores)
 
 def _forward_sums(crf: ConditionalRandomField, logits: torch.Tensor) -> torch.Tensor:
     """
-    As logarithms: for each word and each of its tags, the sum over all tags of the words before it,
-    including its own score, in the shape of `logits`. Forbidden transitions count too, as in the
-    likelihood of AllenNLP's CRF.
+    The forward variables of the CRF, as logarithms and in the shape of `logits`: for each word and
+    each of its tags, the sum over all tags of the words before it, including its own score.
+    Forbidden transitions count too, as in the likelihood of AllenNLP's CRF.
     """
+    # Shape: (batch_size, n_tags) each
     sums = [logits[:, 0] + crf.start_transitions]
     for step in range(1, logits.size(1)):
+        # The sum over the tags of the previous word, dimension 1 of (batch_size, n_tags, n_tags).
         summed = (sums[-1].unsqueeze(2) + crf.transitions).logsumexp(1)
         sums.append(summed + logits[:, step])
     return torch.stack(sums, 1)
@@ -131,11 +134,17 @@ def _forward_sums(crf: ConditionalRandomField, logits: torch.Tensor) -> torch.Te
 def _backward_sums(
     crf: ConditionalRandomField, logits: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
-    """The same over all tags of the words after a word, without its own score."""
+    """
+    The backward variables of the CRF, as `_forward_sums`: the sum over all tags of the words after
+    a word, without its own score.
+    """
+    # Shape: (n_tags,)
     ends = crf.end_transitions.to(logits)
+    # From the last word to the first. Shape: (batch_size, n_tags) each
     reversed_sums = [ends.expand_as(logits[:, 0])]
     for step in range(logits.size(1) - 1, 0, -1):
         next_scores = logits[:, step] + reversed_sums[-1]
+        # The sum over the tags of the next word, dimension 2 of (batch_size, n_tags, n_tags).
         summed = (crf.transitions + next_scores.unsqueeze(1)).logsumexp(2)
         # Nothing follows the last word.
         reversed_sums.append(torch.where(mask[:, step, None], summed, ends))

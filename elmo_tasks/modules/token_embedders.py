@@ -17,9 +17,9 @@ __all__ = ["ElmoTokenEmbedder", "TransformerTokenEmbedder"]
 @TokenEmbedder.register("elmo")
 class ElmoTokenEmbedder(TokenEmbedder):
     """
-    ELMo (Peters et al. 2018): mixes the layers of a frozen biLM with its own weights (section 3.2,
-    Eq. 1) and then applies dropout (section 3.3). A model with ELMo at several places has one
-    embedder per place, and the embedders share one `bilm`.
+    ELMo (Peters et al. 2018): mixes the layers of a biLM, which is frozen by default, with its own
+    weights (section 3.2, Eq. 1) and then applies dropout (section 3.3). A model with ELMo at
+    several places has one embedder per place, and the embedders share one `bilm`.
 
     # Parameters
 
@@ -27,6 +27,8 @@ class ElmoTokenEmbedder(TokenEmbedder):
         A biLM to share. Without it, the embedder creates its own.
     layers, layer_norm
         See `LayerMix`.
+    dropout : `float`
+        Applied to the mix.
     bilm_arguments : `Any`
         The arguments of `ContextualBilm` if there is no `bilm`: `options`, `pretrained_file`, ...
     """

@@ -17,7 +17,7 @@ from elmo_tasks.files.atomic_files import atomic_file
 __all__ = ["FrozenOnceCheckpointer"]
 
 _FROZEN_WEIGHTS = "frozen_weights.th"
-# AllenNLP adds them when it reads or archives the weights of an epoch.
+# `allennlp_today` adds them when the weights of an epoch are read or archived.
 SHARED_WEIGHTS.append(_FROZEN_WEIGHTS)
 # The key in the state of the trainer with the names of the omitted parameters.
 _LEFT_OUT = "elmo_left_out"

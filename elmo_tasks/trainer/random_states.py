@@ -1,4 +1,4 @@
-"""The states of all random numbers in the checkpoints of a training."""
+"""The states of all random generators, kept in the checkpoints of a training."""
 
 import random
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ __all__ = ["RandomStateCallback", "random_states", "set_random_states"]
 @TrainerCallback.register("elmo_random_state")
 class RandomStateCallback(TrainerCallback):
     """
-    Keeps the states of the random numbers of Python, NumPy and torch in each checkpoint, so a
-    recovered training has the same batches, and drops out the same units, as an uninterrupted one.
-    It is one of the trainer's default callbacks, and has no effect in distributed training, where
-    only one process writes.
+    Keeps the states of the random generators of Python, NumPy and torch in each checkpoint, so that
+    a recovered training reads the same batches, and drops out the same units, as an uninterrupted
+    one. It is one of the trainer's default callbacks, and has no effect in distributed training,
+    where only one process writes checkpoints.
 
-    A recovered training reads the data of its earlier epochs again, because a loader may shuffle
-    what it has shuffled before. Each of them starts with the states that it started with in the
-    first run, which has also drawn random numbers in its validations. Only a loader that shuffles
-    in the middle of an epoch, with a model that draws from Python's numbers as well, has different
-    batches.
+    A recovered training first reads the data of the completed epochs again, without training,
+    because the order of a loader may depend on its earlier orders. Each of these epochs starts with
+    the states that it started with in the first run, because the validations between them, which
+    are not repeated, have drawn random numbers, too. In one case, the batches still differ: if a
+    loader shuffles in the middle of an epoch, and the model also draws from Python's generator.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -94,7 +94,10 @@ class _ResumedLoader:
 
 
 def random_states() -> dict[str, Any]:
-    """The states of Python, NumPy and torch, as numbers and tensors, which are safe to read."""
+    """
+    The states of the generators of Python, NumPy and torch, as numbers and tensors, which
+    `torch.load(weights_only=True)` reads.
+    """
     version, numbers, next_gauss = random.getstate()
     python_keys = np.array(numbers, dtype=np.uint32)
     numpy_state: Any = np.random.get_state()

@@ -102,7 +102,7 @@ def test_an_error_names_the_place_of_a_mistake(
             "docs/tasks/coref.md",
         ),
         (CorefReader, "# newdoc id = GUM_x\n" + WORD.format(1, "Ann"), "docs/tasks/coref.md"),
-        (SrlReader, WORD.format(1, "Ann") + WORD.format(2, "sang"), "docs/tasks/coref.md"),
+        (SrlReader, WORD.format(1, "Ann") + WORD.format(2, "sang"), "docs/tasks/srl.md"),
         (NerReader, "1-1\t0-3\tAnn\tB-PER\n1-2\t4-8\tsang\tO\n", "CoNLL 2002"),
         (partial(PosReader, tags="xpos"), WORD.format(1, "Ann").replace("NN", "_"), "tags='upos'"),
     ],

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_tasks.modules.attention import in_blocks, softmax_over_words
+from elmo_tasks.modules.attention import attend_in_blocks, softmax_over_words
 from tests.largest_tensor import largest_tensor
 from tests.task_models import BOTH
 
@@ -32,7 +32,7 @@ def test_blocks_have_all_words_in_order(small_blocks):
     for has_gradients, expected in ((False, [50] * 18), (True, [N_WORDS])):
         sizes.clear()
         with torch.set_grad_enabled(has_gradients):
-            assert torch.equal(in_blocks(attend, words), words)
+            assert torch.equal(attend_in_blocks(attend, words), words)
         assert sizes == expected
 
 

@@ -15,14 +15,9 @@ __all__ = ["BidirectionalLayer"]
 
 class BidirectionalLayer:
     """
-    LSTMs of the same shape, run in one loop over the words: with gradients where needed, and
-    otherwise with weights that are packed once. This is not a module: the parameters are registered
-    elsewhere.
-
-    Several LSTMs of the same shape (the two directions) run in one loop, each over its own inputs.
-    Sentences are packed as in `PackedBatch`: step by step, and within a step from the longest
-    sentence to the shortest. `batch_sizes` is the number of sentences that have a word at each
-    step.
+    The LSTMs of both directions, or any LSTMs of the same shape, each over its own inputs, run in
+    one loop over the words: with gradients where needed, and otherwise with weights that are packed
+    once. This is not a module: the parameters are registered elsewhere.
 
     Unlike `modules/recurrent/recurrent_layer.py`, the loop computes all of a step: the weights are
     packed in any precision, and a step of the biLM's size fills the cache, so its gradient would be
@@ -39,8 +34,9 @@ class BidirectionalLayer:
     ) -> torch.Tensor:
         """
         From inputs of shape `(n_lstms, n_words, projection_dim)`, for each LSTM in the order of a
-        `PackedBatch`, to outputs of the same shape. `dtype` is the type of the products, by default
-        the parameters'. With `torch.int8`, inputs and outputs are float32.
+        `PackedBatch`, to outputs of the same shape. `batch_sizes` is the number of sentences that
+        have a word at each step. `dtype` is the type of the products, by default the parameters'.
+        With `torch.int8`, inputs and outputs are float32.
         """
         dtype = dtype or self.lstms[0].kernel.dtype
         inputs = inputs.to(type_of_results(dtype))

@@ -32,8 +32,8 @@ class Cell(ABC):
         start = 0.0                                # h before the first word
 
         forward:      output = g - 1/2
-        derivatives:  by_products.g = g (1 - g)    # of the output by 2 z
-        backward:     by_products *= d_output      # becomes the gradient of the products
+        derivatives:  partials.g = g (1 - g)    # d output / d (2 z)
+        backward:     partials *= d_output      # becomes the gradient of the products
     """
 
     gates: ClassVar[Any]
@@ -65,12 +65,13 @@ class Cell(ABC):
 
     @abstractmethod
     def derivatives(
-        self, gates: torch.Tensor, values: Any, before: torch.Tensor, by_products: torch.Tensor
+        self, gates: torch.Tensor, values: Any, before: torch.Tensor, partials: torch.Tensor
     ) -> Any:
         """
-        At all words, given the memories before them, fills `by_products` with the derivatives of
-        the memory or the output by the products, in the shape of the gates. Returns the derivatives
-        that `backward` needs.
+        Computes the derivatives at all words at once, given the memories `before` the words. Fills
+        `partials`, in the shape of the gates, with the derivatives of the memory or of the output
+        with respect to each product. Returns the other derivatives that `backward` needs, as a
+        named tuple.
         """
 
     @abstractmethod
@@ -79,14 +80,15 @@ class Cell(ABC):
         d_output: torch.Tensor,
         d_previous: torch.Tensor | None,
         d_memory: torch.Tensor,
-        by_products: torch.Tensor,
-        by: Any,
+        partials: torch.Tensor,
+        derivatives: Any,
     ) -> None:
         """
-        Turns the derivatives at a step, `by_products` of shape `(..., n_blocks, dim)` and `by`,
-        into the gradient of the products, and the gradient of the memory after the step into the
-        one before. A cell without a separate memory adds to the gradient of the previous output
-        instead, if there is one.
+        Computes the gradient of one step, from what `derivatives` computed for it. Turns
+        `partials`, of shape `(..., n_blocks, dim)`, into the gradient of the products, and
+        `d_memory` from the gradient of the memory after the step into that of the memory before it.
+        A cell without a separate memory adds to `d_previous`, the gradient of the previous output,
+        instead; `d_previous` is `None` at the first word.
         """
 
 
@@ -109,8 +111,8 @@ class LstmValues(NamedTuple):
 
 class LstmDerivatives(NamedTuple):
     """
-    At each word, of the output by the memory, and of the memory by the previous one; and the
-    memory.
+    At each word, the derivative of the output with respect to the memory, the derivative of the
+    memory with respect to the previous memory, and the memory itself.
     """
 
     output_by_memory: torch.Tensor
@@ -154,16 +156,16 @@ class LstmCell(Cell):
         gates: torch.Tensor,
         values: LstmValues,
         before: torch.Tensor,
-        by_products: torch.Tensor,
+        partials: torch.Tensor,
     ) -> LstmDerivatives:
         gate = self.blocks(gates)
-        by = self.blocks(by_products)
-        # The derivative of the logistic function, which is wrong only for g.
-        torch.addcmul(gates, gates, gates, value=-1.0, out=by_products)
-        by.i.mul_(gate.g).mul_(4.0)
-        by.f.mul_(before)
-        torch.mul(gate.g, gate.g, out=by.g).sub_(0.25).mul_(gate.i).mul_(-4.0)
-        by.o.mul_(values.squashed)
+        partial = self.blocks(partials)
+        # The derivative of the logistic function. It is wrong only for g, which is replaced below.
+        torch.addcmul(gates, gates, gates, value=-1.0, out=partials)
+        partial.i.mul_(gate.g).mul_(4.0)
+        partial.f.mul_(before)
+        torch.mul(gate.g, gate.g, out=partial.g).sub_(0.25).mul_(gate.i).mul_(-4.0)
+        partial.o.mul_(values.squashed)
         output_by_memory = values.squashed.square().sub_(0.25).mul_(gate.o).neg_()
         return LstmDerivatives(output_by_memory, gate.f, values.memory)
 
@@ -172,15 +174,19 @@ class LstmCell(Cell):
         d_output: torch.Tensor,
         d_previous: torch.Tensor | None,
         d_memory: torch.Tensor,
-        by_products: torch.Tensor,
-        by: LstmDerivatives,
+        partials: torch.Tensor,
+        derivatives: LstmDerivatives,
     ) -> None:
-        d_memory.addcmul_(d_output, by.output_by_memory)
+        d_memory.addcmul_(d_output, derivatives.output_by_memory)
         if self.clip is not None:
             # The derivative of the clip, in one pass.
             torch.ops.aten.hardtanh_backward.grad_input(
-                d_memory, by.memory, -2.0 * self.clip, 2.0 * self.clip, grad_input=d_memory
+                d_memory,
+                derivatives.memory,
+                -2.0 * self.clip,
+                2.0 * self.clip,
+                grad_input=d_memory,
             )
-        by_products[..., :3, :].mul_(d_memory.unsqueeze(-2))
-        by_products[..., 3:, :].mul_(d_output.unsqueeze(-2))
-        d_memory.mul_(by.memory_by_previous)
+        partials[..., :3, :].mul_(d_memory.unsqueeze(-2))
+        partials[..., 3:, :].mul_(d_output.unsqueeze(-2))
+        d_memory.mul_(derivatives.memory_by_previous)

@@ -30,7 +30,8 @@ class FrozenLayer:
 
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
         self._lstms = lstms
-        # Separate, because one sentence on a CPU needs the second, and a batch the third.
+        # Separate, because one sentence on a CPU needs the first and the second, and a batch the
+        # first and the third.
         self._input_side: FrozenValue[StackedLinear] = FrozenValue()
         self._sentence_lstms: FrozenValue[SentenceLstms] = FrozenValue()
         self._step_weights: FrozenValue[tuple[StackedLinear, StackedLinear]] = FrozenValue()

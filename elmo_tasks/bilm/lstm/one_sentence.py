@@ -71,7 +71,10 @@ def takes_one_row(parameter: torch.Tensor, dtype: torch.dtype) -> bool:
 
 @dataclass(slots=True)
 class _State:
-    """Of LSTMs after a word: shapes `(n_lstms, 1, projection_dim)` and `(n_lstms, 1, cell_dim)`."""
+    """
+    The state of LSTMs after a word: shapes `(n_lstms, 1, projection_dim)` and
+    `(n_lstms, 1, cell_dim)`.
+    """
 
     output: torch.Tensor
     memory: torch.Tensor
@@ -91,20 +94,20 @@ class SentenceLstms:
         self._recurrent_side = OneRowLinear([lstm.kernel.detach()[dim:] for lstm in lstms])
         self._projection = OneRowLinear([lstm.projection.detach() for lstm in lstms])
         self._cell_clip = lstms[0].cell_clip
-        self._clip = lstms[0].projection_clip
+        self._projection_clip = lstms[0].projection_clip
 
     def __call__(
-        self, input_sides: Iterable[Sequence[torch.Tensor] | torch.Tensor]
+        self, products_of_spans: Iterable[Sequence[torch.Tensor] | torch.Tensor]
     ) -> torch.Tensor:
         """
-        The outputs, of shape `(n_lstms, n_words, projection_dim)`, from the products with the
-        inputs of some words after the other, for each LSTM of shape `(n_words, 4 * cell_dim)`,
-        scaled and ordered as for `LstmCell`.
+        The outputs, of shape `(n_lstms, n_words, projection_dim)`. Each element of
+        `products_of_spans` has the products with the inputs of the next words of the sentence: for
+        each LSTM of shape `(n_words, 4 * cell_dim)`, scaled and ordered as for `LstmCell`.
         """
         state = None
         outputs_of_spans = []
-        for input_side in input_sides:
-            products = _unscaled(input_side)
+        for products_of_lstms in products_of_spans:
+            products = _unscaled(products_of_lstms)
             if state is None:
                 state = self._zero_state(products)
             outputs, state = self._run_words(products, state)
@@ -143,18 +146,18 @@ class SentenceLstms:
                 memory.clamp_(-self._cell_clip, self._cell_clip)
             torch.tanh(memory, out=hidden).mul_(o[word])
             self._projection.write(hidden, output)
-            if self._clip is not None:
-                output.clamp_(-self._clip, self._clip)
+            if self._projection_clip is not None:
+                output.clamp_(-self._projection_clip, self._projection_clip)
             previous = output
         return outputs, _State(previous, memory)
 
 
-def _unscaled(input_side: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
+def _unscaled(products_of_lstms: Sequence[torch.Tensor] | torch.Tensor) -> torch.Tensor:
     """
     Products for `LstmCell` in the order and the scale of the parameters:
     `(n_words, n_lstms, 4, cell_dim)`.
     """
     # Shape: (n_words, n_lstms, 4 * cell_dim)
-    products = torch.stack(list(input_side), 1)
+    products = torch.stack(list(products_of_lstms), 1)
     i, f, g, o = products.chunk(4, -1)
     return torch.stack([i, 0.5 * g, f, o], 2)

@@ -100,8 +100,8 @@ class Recurrence:
 
     def step(self, rows: slice, products: Products) -> None:
         """
-        A step, from its rows among the words and the products with the kernel,
-        `(n_rows, 4 * cell_dim)` each.
+        Computes a step: its packed words are `rows`, and `products` are their products with the
+        LSTM's `kernel`, of shape `(n_rows, 4 * cell_dim)` for each LSTM.
         """
         saved = None if self._saved is None else self._saved[rows]
         memory = self._memory[:, : rows.stop - rows.start]

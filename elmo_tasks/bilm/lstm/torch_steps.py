@@ -40,14 +40,14 @@ class StepGradient:
     d_memory: torch.Tensor
     """Becomes the gradient of the memory before the step."""
     d_products: torch.Tensor
-    """Filled."""
+    """Filled with the gradient of the products."""
     hidden: torch.Tensor
     """Filled with the outputs of the cell, which the forward pass does not save."""
 
 
 class TorchSteps:
     """
-    Steps of `LstmCell(clip)`. `memory`, of shape `(n_lstms, n_sentences, cell_dim)`, is the one
+    Steps of `LstmCell(clip)`. `memory`, of shape `(n_lstms, n_sentences, cell_dim)`, is the memory
     before the first words; `dtype` is the type of the outputs.
     """
 
@@ -69,9 +69,9 @@ class TorchSteps:
         saved: SavedSteps | None = None,
     ) -> torch.Tensor:
         """
-        The outputs of the cell, of shape `(n_lstms, n_rows, cell_dim)`, until the next call, from
-        the products of each LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills
-        what is to be saved.
+        Computes the outputs of the cell, of shape `(n_lstms, n_rows, cell_dim)`, from the products
+        of each LSTM, of shape `(n_rows, 4 * cell_dim)`. Updates `memory`, and fills `saved`. The
+        next call may overwrite the result.
         """
         n_rows = memory.size(1)
         hidden = self._hidden[:, :n_rows]
@@ -104,14 +104,17 @@ class TorchSteps:
         gates = step.gates.to(dtype)
         squashed = step.memory.sigmoid().sub_(0.5)
         torch.mul(squashed, self._cell.blocks(gates).o, out=step.hidden)
-        by_products = step.d_products
-        if by_products.dtype != dtype:
-            by_products = torch.empty_like(gates)
+        partials = step.d_products
+        if partials.dtype != dtype:
+            partials = torch.empty_like(gates)
         values = LstmValues(memory=step.memory, squashed=squashed, output=step.hidden)
-        derivatives = self._cell.derivatives(gates, values, step.memory_before, by_products)
-        in_blocks = by_products.view(*by_products.shape[:-1], 4, -1)
-        self._cell.backward(d_hidden.to(dtype), None, step.d_memory, in_blocks, derivatives)
-        step.d_products.copy_(by_products)
+        derivatives = self._cell.derivatives(gates, values, step.memory_before, partials)
+        # Shape: (n_lstms, n_rows, 4, cell_dim)
+        partials_of_blocks = partials.view(*partials.shape[:-1], 4, -1)
+        self._cell.backward(
+            d_hidden.to(dtype), None, step.d_memory, partials_of_blocks, derivatives
+        )
+        step.d_products.copy_(partials)
 
 
 def _blocks_in_cache(

@@ -72,7 +72,7 @@ class ProjectedLstmFunction(torch.autograd.Function):
                 saved=SavedSteps(gates, memory),
                 batch_sizes=ctx.batch_sizes,
                 clips=ctx.clips,
-                # Changed in place.
+                # A copy, because the backward pass changes it in place.
                 d_outputs=d_outputs.to(kernel_inputs.dtype, copy=True),
             )
             backward_pass.run()
@@ -93,9 +93,9 @@ def _forward_on_gpu(
     outputs: torch.Tensor,
 ) -> torch.Tensor:
     """
-    Fills the outputs of a recurrence, and returns what the kernel was multiplied by: the inputs and
-    the previous outputs, of shape `(n_lstms, n_words, 2 * projection_dim)`. A step copies no rows,
-    so it launches fewer kernels.
+    Runs the recurrence, and returns what the parameter `kernel` was multiplied by: the inputs and
+    the previous outputs, of shape `(n_lstms, n_words, 2 * projection_dim)`. No step copies rows, so
+    fewer GPU kernels are launched.
     """
     input_side = input_side_of(parameters, inputs.dtype)
     recurrent_side = recurrent_side_of(parameters, inputs.dtype)
@@ -136,7 +136,7 @@ class _StepTensors:
     memory_before: torch.Tensor
     output: torch.Tensor
     d_output: torch.Tensor
-    """Of the projection once the step is done."""
+    """The gradient of the output. `_step` turns it into that of the output before its clip."""
     d_previous_output: torch.Tensor
     d_input: torch.Tensor
     d_products: torch.Tensor
@@ -255,7 +255,10 @@ class _BackwardPass:
 
 
 class _ThroughKernelOnCpu:
-    """The gradients of the inputs and of the previous outputs, in one product per step."""
+    """
+    Passes gradients back through the parameter `kernel`, to the inputs and to the previous outputs,
+    in one product per step.
+    """
 
     def __init__(self, kernel: torch.Tensor, dtype: torch.dtype) -> None:
         self._to_kernel_inputs = StackedLinear(kernel, dtype=dtype)
@@ -269,13 +272,13 @@ class _ThroughKernelOnCpu:
             step.d_previous_output[lstm].add_(d_previous_output)
 
     def chunk(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
-        pass
+        """Does nothing: `step` has filled the gradients of the inputs."""
 
 
 class _ThroughKernelOnGpu:
     """
-    The same where one kernel adds to the gradients of the previous outputs, and the inputs' can
-    wait.
+    `_ThroughKernelOnCpu` with fewer launches: each step adds to the gradients of the previous
+    outputs in one GPU kernel, and the gradients of the inputs are one product per chunk.
     """
 
     def __init__(self, kernel: torch.Tensor, dtype: torch.dtype) -> None:
@@ -287,7 +290,7 @@ class _ThroughKernelOnGpu:
         self._to_previous_outputs(step.d_products, step.d_previous_output)
 
     def chunk(self, d_products: torch.Tensor, d_inputs: torch.Tensor) -> None:
-        """The gradients of the inputs at the words of a chunk."""
+        """Fills the gradients of the inputs at the words of a chunk."""
         clipped_into(d_inputs, self._to_inputs(d_products), None)
 
 

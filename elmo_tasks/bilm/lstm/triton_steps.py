@@ -25,7 +25,7 @@ _MAX_UNITS = 1024
 
 class TritonSteps:
     """
-    `TorchSteps` with one kernel per call, for a float32 memory. `memory` is the one before the
+    `TorchSteps` with one kernel per call, for a float32 memory. `memory` is the memory before the
     first words.
     """
 

@@ -192,13 +192,14 @@ class _Columns(NamedTuple):
 
 class _Loss(torch.autograd.Function):
     """
-    The sum over rows of `log(exp(z_t) + sum_j exp(h W_j + b_j)) - z_t`, without the word in the
-    column `target` if that is not -1. The gradient is computed along with the loss, one block of
-    rows at a time, so only the logits of a block are in memory, and none is computed twice.
+    The sum over rows of `log(exp(z_t) + sum_j exp(h W_j + b_j)) - z_t`, where `j` skips the row's
+    column in `target_columns` if that is not -1. The gradient is computed along with the loss, one
+    block of rows at a time, so only the logits of a block are in memory, and none is computed
+    twice.
     """
 
     @staticmethod
-    def forward(ctx, hidden, weight, bias, target_logits, targets, dtype):  # type: ignore[no-untyped-def]
+    def forward(ctx, hidden, weight, bias, target_logits, target_columns, dtype):  # type: ignore[no-untyped-def]
         low_hidden = hidden.to(dtype)
         to_logits = PackedLinear(weight, dtype=dtype)
         to_hidden = PackedLinear(weight.t(), dtype=dtype)
@@ -211,18 +212,18 @@ class _Loss(torch.autograd.Function):
         n_rows = max(1, min(most_rows, LOGITS_AT_ONCE // len(weight)))
         for start in range(0, len(hidden), n_rows):
             rows = slice(start, start + n_rows)
-            # Shape: (n_rows, n_words), in place until the end of the block.
+            # Shape: (n_rows, n_columns), in place until the end of the block.
             logits = to_logits(low_hidden[rows]).to(bias.dtype).add_(bias)
-            _exclude(logits, targets[rows])
-            losses[rows], likelihoods = _losses_of(logits, target_logits[rows])
-            total = likelihoods.total
-            d_target_logits[rows] = (likelihoods.target / total - 1.0).squeeze(1)
+            _exclude(logits, target_columns[rows])
+            losses[rows], exponentials = _losses_of(logits, target_logits[rows])
+            total = exponentials.total
+            d_target_logits[rows] = (exponentials.target / total - 1.0).squeeze(1)
             # The probabilities are the exponentials divided by their total, and dividing the rows
-            # of dim units is less work than those of n_words.
-            low_exponentials = likelihoods.words.to(dtype)
+            # of dim units is less work than those of n_columns.
+            low_exponentials = exponentials.columns.to(dtype)
             d_hidden[rows] = to_hidden(low_exponentials).to(hidden.dtype).div_(total)
             _add_product(d_weight, low_exponentials.t(), hidden[rows].div(total).to(dtype))
-            d_bias.addmv_(likelihoods.words.t(), total.reciprocal().squeeze(1))
+            d_bias.addmv_(exponentials.columns.t(), total.reciprocal().squeeze(1))
         ctx.save_for_backward(d_hidden, d_weight, d_bias, d_target_logits)
         return losses.sum()
 
@@ -240,34 +241,38 @@ class _Loss(torch.autograd.Function):
         )
 
 
-class _Likelihoods(NamedTuple):
-    """Up to a factor for each row. Shape: `(n_rows, n_words)` of the words, and `(n_rows, 1)`."""
+class _Exponentials(NamedTuple):
+    """The exponential function of logits minus the largest logit of their row."""
 
-    words: torch.Tensor
+    columns: torch.Tensor
+    """Shape `(n_rows, n_columns)`: of each column's logit, 0 if it is excluded."""
     target: torch.Tensor
+    """Shape `(n_rows, 1)`: of the target's logit."""
     total: torch.Tensor
+    """Shape `(n_rows, 1)`: the sum of both."""
 
 
-def _exclude(logits: torch.Tensor, targets: torch.Tensor) -> None:
-    """Sets the logits in the columns of the targets to minus infinity."""
+def _exclude(logits: torch.Tensor, target_columns: torch.Tensor) -> None:
+    """Sets the logit in each row's target column to minus infinity, unless the column is -1."""
     # Shape: (n_rows, 1)
-    targets = targets.unsqueeze(1)
-    columns = targets.clamp_min(0)
-    logits.scatter_(1, columns, logits.gather(1, columns).masked_fill_(targets >= 0, -torch.inf))
+    target_columns = target_columns.unsqueeze(1)
+    columns = target_columns.clamp_min(0)
+    excluded = logits.gather(1, columns).masked_fill_(target_columns >= 0, -torch.inf)
+    logits.scatter_(1, columns, excluded)
 
 
 def _losses_of(
     logits: torch.Tensor, target_logits: torch.Tensor
-) -> tuple[torch.Tensor, _Likelihoods]:
-    """The loss of each row of a block of logits, which become the likelihoods in place."""
+) -> tuple[torch.Tensor, _Exponentials]:
+    """The loss of each row of a block of logits, which become the exponentials in place."""
     # Shape: (n_rows, 1)
     target_logits = target_logits.unsqueeze(1)
     largest = torch.maximum(logits.amax(1, keepdim=True), target_logits)
-    words = logits.sub_(largest).exp_()
+    columns = logits.sub_(largest).exp_()
     target = (target_logits - largest).exp_()
-    total = words.sum(1, keepdim=True) + target
+    total = columns.sum(1, keepdim=True) + target
     losses = (total.log() + largest - target_logits).squeeze(1)
-    return losses, _Likelihoods(words, target, total)
+    return losses, _Exponentials(columns, target, total)
 
 
 def _add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:

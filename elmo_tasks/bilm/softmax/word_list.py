@@ -8,7 +8,7 @@ from pathlib import Path
 from elmo_tasks.bilm.character_ids import BEGIN_OF_SENTENCE, END_OF_SENTENCE
 from elmo_tasks.files.lines import numbered_lines
 
-__all__ = ["NO_WORD", "UNKNOWN_WORD", "WordList", "warn_of_unknown"]
+__all__ = ["UNKNOWN_WORD", "WordList", "warn_of_unknown"]
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ UNKNOWN_WORD = "<UNK>"
 
 _SPECIAL_WORDS = (BEGIN_OF_SENTENCE, END_OF_SENTENCE, UNKNOWN_WORD)
 # bilm-tf ignores this line, which has no row in the softmax.
-NO_WORD = "!!!MAXTERMID"
+_MAX_TERM_ID = "!!!MAXTERMID"
 
 
 class WordList:
@@ -30,12 +30,12 @@ class WordList:
     def __init__(self, words: Iterable[str]) -> None:
         self._numbers: dict[str, int] = {}
         for line, word in enumerate(words, start=1):
-            # A word and its count would be one word, which is never in a text.
+            # A line with a word and its count would be one word, which occurs in no text.
             if word in self._numbers or " " in word or "\t" in word:
                 raise ValueError(
                     f"expected one word, and each word once, got {word!r}: line {line}"
                 )
-            if word != NO_WORD:
+            if word != _MAX_TERM_ID:
                 self._numbers[word] = len(self._numbers)
         if missing := [word for word in _SPECIAL_WORDS if word not in self._numbers]:
             raise ValueError(

@@ -107,7 +107,9 @@ class SquadReader(FileReader, AllenNlpSquadReader):
         char_spans = []
         answer_texts = []
         for text, start in answers or ():
-            char_spans.append((start, start + len(text.rstrip())))
+            # AllenNLP would add the token before or after white space at an end of the answer.
+            n_leading = len(text) - len(text.lstrip())
+            char_spans.append((start + n_leading, start + len(text.rstrip())))
             answer_texts.append(text)
         instance = super().text_to_instance(
             question,

@@ -94,7 +94,7 @@ def annotated_sentences(path: str) -> Iterator[tuple[str, list[_NumberedColumns]
     """
     for file in _files_with_columns(path):
         lines = lines_in(
-            file, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/coref.md"
+            file, "CoNLL-2012", "CoNLL-2012", "columns", "tsv", hint="see docs/tasks/srl.md"
         )
         for block in line_blocks(lines, _is_break):
             rows = [(number, columns_of(line)) for number, line in block]

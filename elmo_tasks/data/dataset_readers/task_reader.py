@@ -51,7 +51,7 @@ class FileReader:
     """Whether files are read with their labels. A predictor sets it to `False`."""
 
     wanted = "sentence"
-    """What a row is called."""
+    """What a file must have at least one of; the error names it if there is none."""
 
     def rows(self, path: str) -> Iterator[tuple[int | str, Any]]:
         """

@@ -72,7 +72,6 @@ class ContextualBilm(ContextualModel):
         self.bilm.requires_grad_(requires_grad)
         self.num_layers = self.bilm.num_layers
         self.output_dim = self.bilm.get_output_dim()
-        self._included = included
         self._name = included or f"a biLM with {self.num_layers} layers of {self.output_dim} units"
         # Whether the weights were loaded, or trained from random ones.
         self._has_weights = weight_file is not None

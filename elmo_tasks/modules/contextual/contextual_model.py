@@ -36,9 +36,9 @@ class ContextualModel(torch.nn.Module, Registrable):
 class SharedPass(threading.local):
     """
     Stores the layers of the last batch for all embedders, separately for each thread. A batch is
-    identified by its tensor. It is recomputed if the tensor or a weight was changed in place, and
-    after a gradient reached the layers, because the backward pass frees their graph. Copies start
-    empty.
+    identified by its tensor of ids, not by the ids themselves. It is recomputed if the tensor or a
+    weight was changed in place, and after a gradient reached the layers, because the backward pass
+    frees their graph. Copies start empty.
     """
 
     def __init__(self) -> None:
@@ -46,24 +46,24 @@ class SharedPass(threading.local):
 
     def output(
         self,
-        words: torch.Tensor,
+        batch: torch.Tensor,
         weights: Iterable[torch.Tensor],
         mode: Hashable,
         compute: Callable[[], BilmOutput],
     ) -> BilmOutput:
         """`compute()`, or the last output if the batch, the weights and `mode` are the same."""
         # torch does not count changes of inference tensors.
-        if torch.is_inference_mode_enabled() or words.is_inference():
+        if torch.is_inference_mode_enabled() or batch.is_inference():
             return compute()
-        tensors = [words, *weights]
+        tensors = [batch, *weights]
         if self._last is not None:
-            output = self._last.output_of(words, tensors, mode)
+            output = self._last.output_of(batch, tensors, mode)
             if output is not None:
                 return output
         # The memory of the old output is freed before the new one is computed.
         self._last = None
         output = compute()
-        self._last = _Pass(words, tensors, mode, output)
+        self._last = _Pass(batch, tensors, mode, output)
         return output
 
     def __reduce__(self) -> tuple[type["SharedPass"], tuple[()]]:
@@ -76,9 +76,9 @@ class _Pass:
     """
 
     def __init__(
-        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Hashable, output: BilmOutput
+        self, batch: torch.Tensor, tensors: list[torch.Tensor], mode: Hashable, output: BilmOutput
     ) -> None:
-        self._words = weakref.ref(words, self._forget)
+        self._batch = weakref.ref(batch, self._forget)
         self._mode = mode
         self._state: WeightsState | None = WeightsState(tensors)
         self._output: BilmOutput | None = output
@@ -87,13 +87,13 @@ class _Pass:
                 layer.register_hook(self._forget)
 
     def output_of(
-        self, words: torch.Tensor, tensors: list[torch.Tensor], mode: Hashable
+        self, batch: torch.Tensor, tensors: list[torch.Tensor], mode: Hashable
     ) -> BilmOutput | None:
         """The output, if it is of this batch and these weights."""
-        # Another thread may forget them at any time.
+        # Read once, because another thread may forget both at any time.
         output = self._output
         state = self._state
-        if self._words() is not words or self._mode != mode:
+        if self._batch() is not batch or self._mode != mode:
             return None
         if state is None or not state.is_of(tensors):
             return None

@@ -57,13 +57,14 @@ class HighwayCell(LstmCell):
         gates: torch.Tensor,
         values: LstmValues,
         before: torch.Tensor,
-        by_products: torch.Tensor,
+        partials: torch.Tensor,
     ) -> LstmDerivatives:
-        derivatives = super().derivatives(gates, values, before, by_products)
-        gate, by = self.blocks(gates), self.blocks(by_products)
-        by.o.mul_(gate.r)
-        by.r.mul_(torch.addcmul(-gate.x, gate.o, values.squashed))
-        torch.sub(1.0, gate.r, out=by.x)
+        derivatives = super().derivatives(gates, values, before, partials)
+        gate = self.blocks(gates)
+        partial = self.blocks(partials)
+        partial.o.mul_(gate.r)
+        partial.r.mul_(torch.addcmul(-gate.x, gate.o, values.squashed))
+        torch.sub(1.0, gate.r, out=partial.x)
         derivatives.output_by_memory.mul_(gate.r)
         return derivatives
 
@@ -84,7 +85,7 @@ class GruValues(NamedTuple):
 
 
 class GruDerivatives(NamedTuple):
-    """At each word, of the output by the one before."""
+    """At each word, the derivative of the output with respect to the previous output."""
 
     output_by_previous: torch.Tensor
 
@@ -117,14 +118,14 @@ class GruCell(Cell):
         gates: torch.Tensor,
         values: GruValues,
         before: torch.Tensor,
-        by_products: torch.Tensor,
+        partials: torch.Tensor,
     ) -> GruDerivatives:
         y, r, u, n = self.blocks(gates)
-        by = self.blocks(by_products)
-        torch.addcmul(n, n, n, value=-1.0, out=by.n).addcmul_(by.n, u, value=-1.0)
-        torch.mul(by.n, r, out=by.y)
-        torch.addcmul(by.n, by.n, r, value=-1.0, out=by.r).mul_(y).mul_(r)
-        torch.addcmul(u, u, u, value=-1.0, out=by.u).mul_(before - n)
+        partial = self.blocks(partials)
+        torch.addcmul(n, n, n, value=-1.0, out=partial.n).addcmul_(partial.n, u, value=-1.0)
+        torch.mul(partial.n, r, out=partial.y)
+        torch.addcmul(partial.n, partial.n, r, value=-1.0, out=partial.r).mul_(y).mul_(r)
+        torch.addcmul(u, u, u, value=-1.0, out=partial.u).mul_(before - n)
         return GruDerivatives(u)
 
     def backward(
@@ -132,12 +133,12 @@ class GruCell(Cell):
         d_output: torch.Tensor,
         d_previous: torch.Tensor | None,
         d_memory: torch.Tensor,
-        by_products: torch.Tensor,
-        by: GruDerivatives,
+        partials: torch.Tensor,
+        derivatives: GruDerivatives,
     ) -> None:
-        by_products.mul_(d_output.unsqueeze(-2))
+        partials.mul_(d_output.unsqueeze(-2))
         if d_previous is not None:
-            d_previous.addcmul_(d_output, by.output_by_previous)
+            d_previous.addcmul_(d_output, derivatives.output_by_previous)
 
 
 class _RecurrentEncoder(PytorchSeq2SeqWrapper):

@@ -103,6 +103,7 @@ class RecurrentLayerFunction(torch.autograd.Function):
         gates = _input_side(inputs, input_weight, bias)
         # Shape: (n_values, n_directions, n_words, dim)
         values = words.new_empty(len(cell.values._fields), n_directions, len(words), dim)
+        # Shape: (n_directions, dim, n_recurrent)
         recurrent_weight = state_weight.transpose(1, 2).contiguous()
         # Shape: (n_directions, n_sentences, dim)
         memory = words.new_full((n_directions, batch.n_sentences, dim), cell.start)
@@ -135,6 +136,7 @@ class RecurrentLayerFunction(torch.autograd.Function):
         derivatives = cell.derivatives(gates, cell.values(*values), memory_before, d_products)
         d_inputs = d_products[..., -input_weight.size(1) :]
         d_recurrent = d_products[..., : state_weight.size(1)]
+        # Shape: (n_directions, n_words, dim)
         d_outputs = torch.stack(_in_directions(d_words.chunk(len(state_weight), -1), batch))
         steps = _steps_back(d_recurrent, d_outputs, d_products, derivatives, batch.batch_sizes)
         _run_back(cell, steps, state_weight, dropout_mask)

@@ -75,6 +75,21 @@ class TestSquadReader:
         (instance,) = SquadReader().read(squad(path, (PASSAGE, [[answer]])))
         assert answer_of(instance) == expected
 
+    @pytest.mark.parametrize(
+        ("passage", "answer", "expected"),
+        [
+            ("So the Denver Broncos won .", " Denver Broncos", (2, 3)),
+            ("So the\n\u00a0 Denver Broncos won .", "\n\u00a0 Denver Broncos ", (2, 3)),
+            (" Denver Broncos won .", " Denver", (0, 0)),
+            ("\n Denver Broncos won .", "\n Denver Broncos ", (0, 1)),
+        ],
+    )
+    def test_white_space_around_an_answer_adds_no_token(self, path, passage, answer, expected):
+        (instance,) = SquadReader().read(squad(path, (passage, [[answer]])))
+        span = (instance["span_start"].sequence_index, instance["span_end"].sequence_index)
+        assert span == expected
+        assert instance["metadata"]["answer_texts"] == [answer]
+
     @pytest.mark.parametrize("answer", ["Çelik Müller", "Zürich", "Zoë", "in Zürich."])
     def test_the_places_are_in_the_text_as_it_was_given(self, path, answer):
         """NFD has more characters than the words, which are in NFC."""

@@ -104,12 +104,12 @@ class ElmanCell(Cell):
     def forward(self, before, gates, values) -> None:
         torch.sub(gates.g, 0.5, out=values.output)
 
-    def derivatives(self, gates, values, before, by_products):
-        torch.addcmul(gates, gates, gates, value=-1.0, out=by_products)
+    def derivatives(self, gates, values, before, partials):
+        torch.addcmul(gates, gates, gates, value=-1.0, out=partials)
         return NoDerivatives(values.output)
 
-    def backward(self, d_output, d_previous, d_memory, by_products, by) -> None:
-        by_products.mul_(d_output.unsqueeze(-2))
+    def backward(self, d_output, d_previous, d_memory, partials, derivatives) -> None:
+        partials.mul_(d_output.unsqueeze(-2))
 
 
 def test_a_cell_of_few_lines_is_torchs_elman_network():
