@@ -27,7 +27,7 @@ class BidirectionalLayer:
     def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
         self.lstms = tuple(lstms)
         self._clips = Clips(self.lstms[0].cell_clip, self.lstms[0].projection_clip)
-        self._frozen_layer = FrozenLayer(self.lstms)
+        self._frozen_layer = FrozenLayer(self.lstms, self._clips)
 
     def __call__(
         self, inputs: torch.Tensor, batch_sizes: Sequence[int], *, dtype: torch.dtype | None = None
@@ -46,7 +46,7 @@ class BidirectionalLayer:
         # Triton uses the current device. No effect on a CPU.
         with torch.cuda.device_of(inputs):  # type: ignore[no-untyped-call]
             if not torch.is_grad_enabled() or not (inputs.requires_grad or is_trained):
-                return self._frozen_layer(inputs, batch_sizes, self._clips, dtype)
+                return self._frozen_layer(inputs, batch_sizes, dtype)
             if is_trained:
                 self._frozen_layer.forget()
             kernel, bias, projection = scaled_parameters(self.lstms)

@@ -28,8 +28,9 @@ class FrozenLayer:
     changed.
     """
 
-    def __init__(self, lstms: Sequence[ProjectedLstm]) -> None:
+    def __init__(self, lstms: Sequence[ProjectedLstm], clips: Clips) -> None:
         self._lstms = lstms
+        self._clips = clips
         # Separate, because one sentence on a CPU needs the first and the second, and a batch the
         # first and the third.
         self._input_side: FrozenValue[StackedLinear] = FrozenValue()
@@ -43,7 +44,7 @@ class FrozenLayer:
         self._step_weights.forget()
 
     def __call__(
-        self, inputs: torch.Tensor, batch_sizes: Sequence[int], clips: Clips, dtype: torch.dtype
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], dtype: torch.dtype
     ) -> torch.Tensor:
         """See `BidirectionalLayer`."""
         parameters = [parameter for lstm in self._lstms for parameter in lstm.parameters()]
@@ -64,6 +65,6 @@ class FrozenLayer:
             return sentence_lstms(input_side(inputs[:, chunk.rows]) for chunk in chunks)
         recurrent_side, projection = self._step_weights(parameters, dtype, packed_step_weights)
         outputs = torch.empty_like(inputs)
-        recurrence = Recurrence(outputs, projection, batch_sizes, clips)
+        recurrence = Recurrence(outputs, projection, batch_sizes, self._clips)
         run_with_input_side(inputs, input_side, recurrent_side, recurrence)
         return outputs

@@ -29,14 +29,16 @@ class OneRowLinear:
 
     def __init__(self, weights: Sequence[torch.Tensor]) -> None:
         input_dim, output_dim = weights[0].shape
-        self._stacked = (
-            torch.stack(list(weights)) if weights[0].numel() <= ELEMENTS_STACKED else None
-        )
-        # With many inputs, a product of one row is faster if the weights of an output are
-        # contiguous.
-        self._weights = [
-            weight.t().contiguous().t() if input_dim > output_dim else weight for weight in weights
-        ]
+        self._stacked: torch.Tensor | None = None
+        self._weights: list[torch.Tensor] = []
+        if weights[0].numel() <= ELEMENTS_STACKED:
+            self._stacked = torch.stack(list(weights))
+        elif input_dim > output_dim:
+            # With many inputs, a product of one row is faster if the weights of an output are
+            # contiguous.
+            self._weights = [weight.t().contiguous().t() for weight in weights]
+        else:
+            self._weights = list(weights)
 
     def add_to(self, totals: torch.Tensor, rows: torch.Tensor) -> None:
         """

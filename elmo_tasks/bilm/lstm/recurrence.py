@@ -76,7 +76,7 @@ class Recurrence:
         saved: SavedSteps | None = None,
     ) -> None:
         self.batch_sizes = batch_sizes
-        self._outputs = outputs
+        self.outputs = outputs
         self._projection = projection
         self._clip = clips.output
         self._saved = saved
@@ -108,7 +108,7 @@ class Recurrence:
         # Shape: (n_lstms, n_rows, cell_dim)
         hidden = self._cell.forward(products, memory, saved)
         # Shape: (n_lstms, n_rows, projection_dim)
-        outputs = self._outputs[:, rows]
+        outputs = self.outputs[:, rows]
         clipped_into(outputs, self._projection(hidden), self._clip)
         self._previous = outputs
 

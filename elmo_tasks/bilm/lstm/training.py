@@ -49,10 +49,8 @@ class ProjectedLstmFunction(torch.autograd.Function):
         outputs = torch.empty_like(inputs)
         to_outputs = projection_of(parameters, inputs.dtype)
         recurrence = Recurrence(outputs, to_outputs, batch_sizes, clips, saved)
-        if IS_GPU.get(inputs.device.type):
-            kernel_inputs = _forward_on_gpu(inputs, parameters, recurrence, outputs)
-        else:
-            kernel_inputs = _forward_on_cpu(inputs, parameters, recurrence)
+        run = _forward_on_gpu if IS_GPU.get(inputs.device.type) else _forward_on_cpu
+        kernel_inputs = run(inputs, parameters, recurrence)
         ctx.save_for_backward(kernel_inputs, kernel, projection, outputs, saved.gates, saved.memory)
         ctx.batch_sizes = batch_sizes
         ctx.clips = clips
@@ -87,10 +85,7 @@ class ProjectedLstmFunction(torch.autograd.Function):
 
 
 def _forward_on_gpu(
-    inputs: torch.Tensor,
-    parameters: ScaledParameters,
-    recurrence: Recurrence,
-    outputs: torch.Tensor,
+    inputs: torch.Tensor, parameters: ScaledParameters, recurrence: Recurrence
 ) -> torch.Tensor:
     """
     Runs the recurrence, and returns what the parameter `kernel` was multiplied by: the inputs and
@@ -100,7 +95,7 @@ def _forward_on_gpu(
     input_side = input_side_of(parameters, inputs.dtype)
     recurrent_side = recurrent_side_of(parameters, inputs.dtype)
     run_with_input_side(inputs, input_side, recurrent_side, recurrence)
-    previous_outputs = torch.cat(_previous_or_zero(outputs, recurrence.batch_sizes), 1)
+    previous_outputs = torch.cat(_previous_or_zero(recurrence.outputs, recurrence.batch_sizes), 1)
     return torch.cat([inputs, previous_outputs], -1)
 
 
