@@ -9,7 +9,7 @@ import torch  # noqa: F401
 
 import allennlp_today
 from allennlp_today.__main__ import tables_of_repairs
-from allennlp_today.import_hooks import REPAIRS
+from allennlp_today.import_hooks import REPAIRS, REPLACED
 
 NO_ALLENNLP = """
 import sys
@@ -96,6 +96,26 @@ class TestRepairs:
             symptom, _, cause = " ".join(repair.function.__doc__.split()).partition(" Cause: ")
             assert symptom.startswith("Symptom: ") and cause, repair.name
         assert len(ours) > 40, "torch has registered them"
+
+    def test_a_fix_that_replaces_a_guard_is_known(self):
+        """
+        A fix wraps the guard of the same function, so it must not answer before the guard: see
+        `trust/guards_test.py`.
+        """
+
+        guards = {repair.name for repair in REPAIRS if repair.is_guard}
+        guarded = set()
+        replaced_again = set()
+        for replacement in REPLACED:
+            if replacement.repair in guards:
+                guarded.add(replacement.attribute)
+            elif replacement.attribute in guarded:
+                replaced_again.add(replacement.attribute)
+        assert replaced_again == {
+            "allennlp.common.cached_transformers.AutoModel",
+            "allennlp.common.file_utils.cached_path",
+            "allennlp.common.util.spacy_download",
+        }
 
     def test_nothing_is_replaced_that_is_not_recorded(self):
         """

@@ -26,6 +26,7 @@ from allennlp_today.import_hooks import (
     replace,
     replaces,
 )
+from allennlp_today.trust import is_untrusted
 
 
 @after_import("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers")
@@ -192,6 +193,9 @@ def open_local_files_without_a_cache(file_utils: Module) -> None:
         extract_archive: bool = False,
         force_extract: bool = False,
     ) -> str:
+        # The original is the guard, which decides while an archive that is not trusted is loaded.
+        if is_untrusted():
+            return original(url_or_filename, cache_dir, extract_archive, force_extract)
         path = Path(url_or_filename).expanduser()
         if path.is_dir() or (path.exists() and not extract_archive):
             return str(path)
@@ -226,6 +230,9 @@ def name_missing_spacy_models(util: Module) -> None:
 
     @replaces(util, "spacy_download")
     def download(original: Callable[..., None], name: str, *args: Any, **kwargs: Any) -> None:
+        # The original is the guard.
+        if is_untrusted():
+            return original(name, *args, **kwargs)
         try:
             original(name, *args, **kwargs)
         except (Exception, SystemExit) as error:
