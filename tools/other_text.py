@@ -210,8 +210,9 @@ def questions(source: Path) -> str:
 def _answered_passages(context: str, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The passage of the first answer, if there is one."""
     for answer in question["answers"][:1]:
-        start = context.rfind("\n\n", 0, answer["answer_start"]) + 2
-        passage = context[start:].partition("\n\n")[0].strip()
+        start = answer["answer_start"]
+        paragraph_before = context[:start].rpartition("\n\n")[2]
+        passage = (paragraph_before + context[start:]).partition("\n\n")[0].strip()
         text = answer["text"].strip()
         answer_start = passage.find(text)
         if answer_start == -1 or len(passage) > 4000:
