@@ -228,7 +228,10 @@ def studied(task: str, study: str, title: str, seed: int) -> list[str]:
         head = [f"| {title} | this model | {n_seeds} seeds |", "|---|---|---|"]
     rows = []
     for measure, values_by_seed in values.items():
-        value = values_by_seed.get(str(seed), values_by_seed.get("", 0.0))
+        value = values_by_seed.get(str(seed), values_by_seed.get(""))
+        if value is None:
+            # The measure is of other seeds only: its name has counts, which differ by seed.
+            continue
         cells = [f"{value:.1f}"]
         if n_seeds > 1:
             cells.append(mean_and_deviation(list(values_by_seed.values())))
