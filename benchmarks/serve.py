@@ -110,7 +110,11 @@ class Client(threading.Thread):
         self.words = arguments.words
         self.retries = arguments.retries
         self.seconds: list[float] = []
-        self.n_different = self.n_errors = self.n_repeated = self.n_requests = 0
+        self.n_requests = 0
+        self.n_repeated = 0
+        self.n_errors = 0
+        self.n_checked = 0
+        self.n_different = 0
         self.unchecked: list[Answered] = []
 
     def run(self) -> None:
@@ -125,6 +129,7 @@ class Client(threading.Thread):
         known = self.draw.choice(self.known)
         answer = self.ask(known.model, known.inputs)
         if answer is not None:
+            self.n_checked += 1
             self.n_different += not is_same(known.answer, answer)
 
     def ask_new(self) -> None:
@@ -267,14 +272,16 @@ def loaded(
         time.sleep(max(0.0, min(60.0, end - time.monotonic())))
         if process is not None:
             memory.append(round(megabytes(process)))
+    for client in clients:
+        client.join()
+    wall = time.monotonic() - start
     for thread in threads:
         thread.join()
-    wall = time.monotonic() - start
     n_checked = n_different = 0
     seconds = []
     for client in clients:
         seconds += client.seconds
-        n_checked += client.n_requests // 2 + len(client.unchecked)
+        n_checked += client.n_checked + len(client.unchecked)
         n_different += client.n_different
         for unchecked in client.unchecked:
             expected = answer_of(tasks[unchecked.model], unchecked.inputs)
