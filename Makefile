@@ -83,7 +83,7 @@ docs: install  ## build the documentation into site/; a broken link is an error
 results: install  ## write README's table and docs/replication/results.md from the files in results/
 	$(BIN)/python tools/write_pages.py
 
-configs:  ## write training_configs/expanded/, the configs as JSON
+configs: install  ## write training_configs/expanded/, the configs as JSON
 	$(BIN)/python tools/expand_configs.py
 
 clean:  ## remove everything that was made, except output/
