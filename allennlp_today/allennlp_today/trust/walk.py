@@ -51,14 +51,14 @@ What `load_archive` builds, and from `data_loader` on what `allennlp evaluate` b
 """
 
 _VARIABLE = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
-# Of a class that is not listed.
-_OF_THE_USER: Table = {}
+# Of the classes that are not listed, because they are the user's. It is recognised by identity.
+_TABLE_OF_USER_CLASSES: Table = {}
 
 
 def harmless_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """
-    A copy of a config in which arguments are null that a class would otherwise run as a command.
-    Raises a `ConfigurationError` if a part that `load_archive` or `allennlp evaluate` builds names
+    A copy of a config in which the arguments that a class would run as a command are null. Raises
+    a `ConfigurationError` if a part that `load_archive` or `allennlp evaluate` builds names
     anything that is not listed. `folder` has the files of the archive.
     """
     copy = Params(dict(config)).duplicate()
@@ -71,9 +71,9 @@ def harmless_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         # Of the vocabulary, only the class and two strings are used.
         walk.class_for(Vocabulary, vocabulary, "vocabulary")
         for key in ("padding_token", "oov_token"):
-            walk.argument(vocabulary.get(key), str, f"vocabulary.{key}", listed())
+            walk.check_argument(vocabulary.get(key), str, f"vocabulary.{key}", listed())
         for name, base in PARTS.items():
-            walk.argument(parts.get(name), base, name, listed())
+            walk.check_argument(parts.get(name), base, name, listed())
     except _MismatchError as error:
         raise ConfigurationError(str(error)) from None
     return parts
@@ -86,15 +86,15 @@ class _MismatchError(Exception):
 
 
 @dataclass(frozen=True)
-class _Class:
+class _AllowedClass:
     """A class that may be built."""
 
     cls: type
     constructor: Any
     table: Table
-    """It has the names of its arguments."""
+    """The table that lists the class and the names of its arguments."""
     entry: Any
-    """What the table says about it: the reason, or a dictionary."""
+    """What the table says about the class: a reason, or a dictionary with one."""
     has_type: bool
     """Whether `type` in the config is its registered name."""
 
@@ -113,7 +113,7 @@ class _Walk:
             self._tables += [table for table in declared if table not in self._tables]
         self._machine = machine_arguments(tables)
 
-    def argument(self, value: Any, annotation: Any, location: str, table: Table) -> None:
+    def check_argument(self, value: Any, annotation: Any, location: str, table: Table) -> None:
         """Checks an argument, or a part of one; `table` belongs to the class that takes it."""
         if value is None:
             return
@@ -122,29 +122,29 @@ class _Walk:
         if isinstance(value, Mapping) and "_pretrained" in value:
             raise _refusal("no module of a different archive", location)
         if origin is Union:
-            self._one_of(value, args, location, table)
+            self._check_union(value, args, location, table)
         elif origin is Lazy:
-            self.argument(value, args[0], location, table)
+            self.check_argument(value, args[0], location, table)
         elif isinstance(annotation, type) and hasattr(annotation, "from_params"):
-            self._built(value, annotation, location)
+            self._check_object(value, annotation, location)
         elif _has_items(origin) and args and args[-1] is not Any:
-            self._items(value, origin, args, location, table)
+            self._check_items(value, origin, args, location, table)
         elif annotation in (bool, int, float):
-            _typed(value, int | float, annotation.__name__, location)
-            self._number(value, location, table)
+            _of_type(value, int | float, annotation.__name__, location)
+            self._check_number(value, location, table)
         elif origin is Literal:
             if value not in args:
                 raise _MismatchError(f"expected one of {args}, got {value!r:.100}: {location}")
         elif annotation is str and not isinstance(value, str):
             raise _MismatchError(f"expected a string, got {value!r:.100}: {location}")
         elif isinstance(value, int | float):
-            self._number(value, location, table)
-        elif table is _OF_THE_USER:
-            self._words_of_the_user(value, location)
+            self._check_number(value, location, table)
+        elif table is _TABLE_OF_USER_CLASSES:
+            self._check_for_user_class(value, location)
         else:
-            self._words(value, location, table)
+            self._check_by_name(value, location, table)
 
-    def class_for(self, base: type, value: Any, location: str) -> _Class:
+    def class_for(self, base: type, value: Any, location: str) -> _AllowedClass:
         """The class that AllenNLP would build for an annotation, if it may be built."""
         if Registrable._registry.get(base):
             return self._registered_class(base, value, location)
@@ -153,14 +153,14 @@ class _Walk:
             for table in self._tables:
                 entries = table.get(base_name, {})
                 if name in entries:
-                    return _Class(base, constructor, table, entries[name], has_type=False)
+                    return _AllowedClass(base, constructor, table, entries[name], has_type=False)
         if self._is_of_the_user(base):
-            return _Class(base, constructor, _OF_THE_USER, "", has_type=False)
+            return _AllowedClass(base, constructor, _TABLE_OF_USER_CLASSES, "", has_type=False)
         raise _refusal(f"a listed class, got {base.__name__}", location)
 
-    def _registered_class(self, base: Any, value: Any, location: str) -> _Class:
+    def _registered_class(self, base: Any, value: Any, location: str) -> _AllowedClass:
         """The class that a config names by its `type`."""
-        arguments = _typed(value, Mapping, f"a {base.__name__}", location)
+        arguments = _of_type(value, Mapping, f"a {base.__name__}", location)
         name = arguments.get("type", base.default_implementation)
         registered = Registrable._registry[base]
         if not isinstance(name, str) or name not in registered:
@@ -170,9 +170,9 @@ class _Walk:
         for table in self._tables:
             entries = table.get(base.__name__, {})
             if name in entries:
-                return _Class(cls, constructor, table, entries[name], has_type=True)
+                return _AllowedClass(cls, constructor, table, entries[name], has_type=True)
         if self._is_of_the_user(cls):
-            return _Class(cls, constructor, _OF_THE_USER, "", has_type=True)
+            return _AllowedClass(cls, constructor, _TABLE_OF_USER_CLASSES, "", has_type=True)
         raise _refusal(f"a listed {base.__name__}, got {name!r:.100}", location)
 
     def _is_of_the_user(self, cls: type) -> bool:
@@ -187,39 +187,41 @@ class _Walk:
         method = getattr(cls, "from_params", None)
         return getattr(method, "__func__", None) is FromParams.from_params.__func__
 
-    def _built(self, value: Any, base: type, location: str) -> None:
+    def _check_object(self, value: Any, base: type, location: str) -> None:
         """
         Checks what AllenNLP would build an object from: the name of a class, or a dictionary of
-        arguments.
+        arguments. In the dictionary, sets the arguments that the table requires for the class.
         """
         if isinstance(value, str):
             arguments: dict[str, Any] = {"type": value}
         else:
-            arguments = _typed(value, dict, f"a {base.__name__}", location)
-        built = self.class_for(base, arguments, location)
-        parameters: dict[str, Any] = dict(infer_constructor_params(built.cls, built.constructor))
-        if isinstance(built.entry, Mapping) and "passes_to" in built.entry:
-            base_name, other_name = built.entry["passes_to"]
+            arguments = _of_type(value, dict, f"a {base.__name__}", location)
+        allowed = self.class_for(base, arguments, location)
+        parameters: dict[str, Any] = {}
+        parameters |= infer_constructor_params(allowed.cls, allowed.constructor)
+        if isinstance(allowed.entry, Mapping) and "passes_to" in allowed.entry:
+            base_name, other_name = allowed.entry["passes_to"]
             passed_to = self.class_for(_base_named(base_name), {"type": other_name}, location)
             parameters |= infer_constructor_params(passed_to.cls, passed_to.constructor)
         unknown = []
         for name, argument in arguments.items():
             parameter = parameters.get(name)
             if parameter is not None and parameter.kind not in _VARIABLE:
-                self.argument(argument, parameter.annotation, f"{location}.{name}", built.table)
-            elif name != "type" or not built.has_type:
+                inner_location = f"{location}.{name}"
+                self.check_argument(argument, parameter.annotation, inner_location, allowed.table)
+            elif name != "type" or not allowed.has_type:
                 unknown.append(name)
         # Afterwards, because a mismatch lets AllenNLP try a different class, and a refusal does
         # not.
         for name in unknown:
-            self._unknown_argument(name, arguments[name], built.cls, base, location)
-        if isinstance(built.entry, Mapping):
-            if isinstance(value, str) and "without" in built.entry:
+            self._check_unknown_argument(name, arguments[name], allowed.cls, base, location)
+        if isinstance(allowed.entry, Mapping):
+            if isinstance(value, str) and "without" in allowed.entry:
                 raise _refusal(f"a dictionary of arguments, got {value!r:.100}", location)
-            arguments.update(dict.fromkeys(built.entry.get("without", ())))
-            arguments.update(built.entry.get("with", {}))
+            arguments.update(dict.fromkeys(allowed.entry.get("without", ())))
+            arguments.update(allowed.entry.get("with", {}))
 
-    def _unknown_argument(
+    def _check_unknown_argument(
         self,
         name: str,
         value: Any,
@@ -228,8 +230,8 @@ class _Walk:
         location: str,
     ) -> None:
         """
-        An argument of an earlier version; others would be passed on to a library, or belong to a
-        different class.
+        Checks that an argument is one of an earlier version. Others would be passed on to a
+        library, or belong to a different class.
         """
         old_arguments = listed()["old_arguments"]
         if not any(name in old_arguments.get(owner.__name__, ()) for owner in (cls, base)):
@@ -238,7 +240,7 @@ class _Walk:
         if not isinstance(value, int) and value not in ("IOB1", "BIOUL"):
             raise _refusal(f"a number or a coding scheme, got {value!r:.100}", f"{location}.{name}")
 
-    def _items(
+    def _check_items(
         self,
         value: Any,
         origin: type,
@@ -248,11 +250,11 @@ class _Walk:
     ) -> None:
         """Checks the values of a dictionary, or the items of a list or a tuple."""
         if issubclass(origin, Mapping):
-            items = list(_typed(value, Mapping, "a dictionary", location).values())
-            if table is _OF_THE_USER:
-                self._words_of_the_user(list(value), location)
+            items = list(_of_type(value, Mapping, "a dictionary", location).values())
+            if table is _TABLE_OF_USER_CLASSES:
+                self._check_for_user_class(list(value), location)
         else:
-            items = _typed(value, list, "a list", location)
+            items = _of_type(value, list, "a list", location)
         if origin is not tuple:
             annotations = [args[-1]] * len(items)
         elif args[-1] is ...:
@@ -263,24 +265,29 @@ class _Walk:
             expected = f"expected {len(annotations)} values"
             raise _MismatchError(f"{expected}, got {len(items)}: {location}")
         for item, annotation in zip(items, annotations, strict=True):
-            self.argument(item, annotation, location, table)
+            self.check_argument(item, annotation, location, table)
 
-    def _one_of(self, value: Any, annotations: Sequence[Any], location: str, table: Table) -> None:
-        """AllenNLP builds the first that it can, so all that fit must be listed."""
+    def _check_union(
+        self, value: Any, annotations: Sequence[Any], location: str, table: Table
+    ) -> None:
+        """
+        Checks a value of a `Union`. AllenNLP builds the first that it can, so all that fit must be
+        listed.
+        """
         mismatches = []
         annotations = [annotation for annotation in annotations if annotation is not type(None)]
         for annotation in annotations:
             try:
-                self.argument(value, annotation, location, table)
+                self.check_argument(value, annotation, location, table)
             except _MismatchError as error:
                 mismatches.append(error)
         if len(mismatches) == len(annotations):
             raise mismatches[-1]
 
-    def _number(self, value: float, location: str, table: Table) -> None:
+    def _check_number(self, value: float, location: str, table: Table) -> None:
         """
-        Numbers are listed by name: one may be the size of a cache. Those of the machine are the
-        user's here.
+        Numbers are listed by name, because one may be the size of a cache. Arguments that describe
+        a machine are the user's overrides here: those of the archive have been removed.
         """
         name = location.rpartition(".")[2]
         if "numbers" not in table or name in self._machine:
@@ -288,7 +295,7 @@ class _Walk:
         if name not in table["numbers"] and name not in listed()["numbers"]:
             raise _refusal(f"a listed argument, got {name} = {value!r:.100}", location)
 
-    def _words(self, value: Any, location: str, table: Table) -> None:
+    def _check_by_name(self, value: Any, location: str, table: Table) -> None:
         """
         Checks what has no type by the name of its argument: strings, and dictionaries for
         libraries.
@@ -302,10 +309,10 @@ class _Walk:
         if rule == "data":
             return
         if isinstance(rule, list):
-            _one_of_the_words(value, rule, location)
+            _check_listed_keys(value, rule, location)
         elif isinstance(value, list):
             for item in value:
-                self.argument(item, Any, location, table)
+                self.check_argument(item, Any, location, table)
         elif not isinstance(value, str):
             raise _refusal(f"a string, got {value!r:.100}", location)
         elif rule == "path" and not is_inside(value, self._folder):
@@ -316,7 +323,7 @@ class _Walk:
         elif rule == "spacy" and not _is_installed_pipeline(value):
             raise _refusal(f"an installed pipeline of spaCy, got {value!r:.200}", location)
 
-    def _words_of_the_user(self, value: Any, location: str) -> None:
+    def _check_for_user_class(self, value: Any, location: str) -> None:
         """
         Checks an argument of a class of the user's own, of which nobody has listed what it does
         with its strings: they are words, or files in the archive. A dictionary for a class must be
@@ -327,11 +334,11 @@ class _Walk:
                 expected = "no class in an argument that is not annotated with one"
                 raise _refusal(f"{expected}, got {value['type']!r:.100}", location)
             for key, item in value.items():
-                self._words_of_the_user(key, location)
-                self._words_of_the_user(item, location)
+                self._check_for_user_class(key, location)
+                self._check_for_user_class(item, location)
         elif isinstance(value, list):
             for item in value:
-                self._words_of_the_user(item, location)
+                self._check_for_user_class(item, location)
         elif isinstance(value, str):
             is_file = os.path.lexists(value) and not os.path.isdir(value)
             is_word = _NOT_A_WORD.search(value) is None and not is_file
@@ -339,7 +346,7 @@ class _Walk:
                 raise _refusal(f"a word or a file in the archive, got {value!r:.200}", location)
 
 
-def _one_of_the_words(value: Any, words: Sequence[str], location: str) -> None:
+def _check_listed_keys(value: Any, words: Sequence[str], location: str) -> None:
     """Checks a word, or the keys of a dictionary that is passed on to a library."""
     passed_on = value if isinstance(value, Mapping) else {str(value): value}
     for name, item in passed_on.items():
@@ -388,9 +395,9 @@ def _refusal(message: str, location: str) -> ConfigurationError:
     return ConfigurationError(f"expected {message}: {location}")
 
 
-def _typed(value: Any, expected_type: Any, expected: str, location: str) -> Any:
+def _of_type(value: Any, expected_type: Any, description: str, location: str) -> Any:
     if not isinstance(value, expected_type):
-        raise _MismatchError(f"expected {expected}, got {value!r:.100}: {location}")
+        raise _MismatchError(f"expected {description}, got {value!r:.100}: {location}")
     return value
 
 
