@@ -15,17 +15,18 @@ from allennlp.common import Registrable
 
 from allennlp_today.plugins import entry_points
 
-__all__ = ["Table", "Tables", "harmless_tables", "listed", "machine_arguments", "without_machine"]
+__all__ = ["Table", "Tables", "harmless_tables", "harmless_toml", "machine_arguments"]
+__all__ += ["without_arguments"]
 
 Table = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Table]]
 
 # The packages whose classes were read for `harmless.toml`.
-_READ = ("allennlp", "allennlp_models", "torch", "transformers")
+_REVIEWED_PACKAGES = ("allennlp", "allennlp_models", "torch", "transformers")
 
 
 @cache
-def listed() -> Table:
+def harmless_toml() -> Table:
     """The tables of `harmless.toml`."""
     file = Path(__file__).with_name("harmless.toml")
     return tomllib.loads(file.read_text("utf-8"))
@@ -33,16 +34,17 @@ def listed() -> Table:
 
 def harmless_tables() -> dict[str, list[Table]]:
     """
-    The tables that plugins, and packages and modules with registered classes, declare, and then
-    AllenNLP's. The key is the name of the package, of whose classes nothing else is harmless.
+    The tables of harmless classes by package: first those that plugins and other packages or
+    modules with registered classes declare, and then AllenNLP's. A class of one of these packages
+    is harmless only if a table lists it.
     """
     tables: dict[str, list[Table]] = defaultdict(list)
     for module in sorted(_modules_with_classes() & sys.modules.keys()):
         table = getattr(sys.modules[module], "HARMLESS", None)
         if table:
             tables[module.partition(".")[0]].append(table)
-    for package in _READ:
-        tables[package].append(listed())
+    for package in _REVIEWED_PACKAGES:
+        tables[package].append(harmless_toml())
     return dict(tables)
 
 
@@ -65,16 +67,14 @@ def machine_arguments(tables: Tables) -> set[str]:
     return names
 
 
-def without_machine(value: Any, names: set[str]) -> Any:
-    """
-    A copy of a part of a config without the arguments that describe the machine it was trained on.
-    """
+def without_arguments(value: Any, names: set[str]) -> Any:
+    """A copy of a part of a config without the arguments of these names, at any depth."""
     if isinstance(value, Mapping):
         kept = {}
         for key, item in value.items():
             if key not in names:
-                kept[key] = without_machine(item, names)
+                kept[key] = without_arguments(item, names)
         return kept
     if isinstance(value, list):
-        return [without_machine(item, names) for item in value]
+        return [without_arguments(item, names) for item in value]
     return value

@@ -115,7 +115,7 @@ def _config_to_build(name: str, folder: Path, options: _Options) -> dict[str, An
     """The config of an archive, with the overrides, in which everything may be built."""
     from allennlp.common.checks import ConfigurationError
 
-    from allennlp_today.trust.allowed import harmless_tables, machine_arguments, without_machine
+    from allennlp_today.trust.allowed import harmless_tables, machine_arguments, without_arguments
     from allennlp_today.trust.walk import PARTS, harmless_config
 
     if not (folder / CONFIG).exists():
@@ -126,7 +126,7 @@ def _config_to_build(name: str, folder: Path, options: _Options) -> dict[str, An
     machine = machine_arguments(harmless_tables())
     try:
         for part in PARTS.keys() & config.keys():
-            config[part] = without_machine(config[part], machine)
+            config[part] = without_arguments(config[part], machine)
         config = overridden(config, options.overrides)
         return harmless_config(config, folder)
     except RecursionError:

@@ -28,7 +28,13 @@ from allennlp.data.data_loaders import DataLoader
 from allennlp.evaluation import Evaluator
 from allennlp.models import Model
 
-from allennlp_today.trust.allowed import Table, Tables, harmless_tables, listed, machine_arguments
+from allennlp_today.trust.allowed import (
+    Table,
+    Tables,
+    harmless_tables,
+    harmless_toml,
+    machine_arguments,
+)
 
 __all__ = ["PARTS", "harmless_config", "is_inside"]
 
@@ -71,9 +77,9 @@ def harmless_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         # Of the vocabulary, only the class and two strings are used.
         walk.class_for(Vocabulary, vocabulary, "vocabulary")
         for key in ("padding_token", "oov_token"):
-            walk.check_argument(vocabulary.get(key), str, f"vocabulary.{key}", listed())
+            walk.check_argument(vocabulary.get(key), str, f"vocabulary.{key}", harmless_toml())
         for name, base in PARTS.items():
-            walk.check_argument(parts.get(name), base, name, listed())
+            walk.check_argument(parts.get(name), base, name, harmless_toml())
     except _MismatchError as error:
         raise ConfigurationError(str(error)) from None
     return parts
@@ -107,7 +113,7 @@ class _Walk:
 
     def __init__(self, folder: Path, tables: Tables) -> None:
         self._folder = folder
-        self._listed_packages = tables.keys()
+        self._packages_with_tables = tables.keys()
         self._tables: list[Table] = []
         for declared in tables.values():
             self._tables += [table for table in declared if table not in self._tables]
@@ -182,7 +188,7 @@ class _Walk:
         names.
         """
         package = cls.__module__.partition(".")[0]
-        if package in self._listed_packages:
+        if package in self._packages_with_tables:
             return False
         method = getattr(cls, "from_params", None)
         return getattr(method, "__func__", None) is FromParams.from_params.__func__
@@ -233,7 +239,7 @@ class _Walk:
         Checks that an argument is one of an earlier version. Others would be passed on to a
         library, or belong to a different class.
         """
-        old_arguments = listed()["old_arguments"]
+        old_arguments = harmless_toml()["old_arguments"]
         if not any(name in old_arguments.get(owner.__name__, ()) for owner in (cls, base)):
             expected = f"expected arguments of {cls.__name__}"
             raise _MismatchError(f"{expected}, got {name!r:.100}: {location}")
@@ -292,7 +298,7 @@ class _Walk:
         name = location.rpartition(".")[2]
         if "numbers" not in table or name in self._machine:
             return
-        if name not in table["numbers"] and name not in listed()["numbers"]:
+        if name not in table["numbers"] and name not in harmless_toml()["numbers"]:
             raise _refusal(f"a listed argument, got {name} = {value!r:.100}", location)
 
     def _check_by_name(self, value: Any, location: str, table: Table) -> None:
@@ -303,7 +309,8 @@ class _Walk:
         argument = location.rpartition(".")[2]
         if argument in self._machine:
             return
-        rule = table.get("arguments", {}).get(argument) or listed()["arguments"].get(argument)
+        rules_of_allennlp = harmless_toml()["arguments"]
+        rule = table.get("arguments", {}).get(argument) or rules_of_allennlp.get(argument)
         if rule is None:
             raise _refusal(f"a listed argument, got {argument} = {value!r:.100}", location)
         if rule == "data":

@@ -15,7 +15,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 
-from allennlp_today.trust.allowed import harmless_tables, listed
+from allennlp_today.trust.allowed import harmless_tables, harmless_toml
 from allennlp_today.trust.walk import harmless_config
 
 OTHER_TABLES = {"arguments", "FromParams", "machine", "numbers", "old_arguments", "refused"}
@@ -41,8 +41,8 @@ class TestLists:
     def test_each_class_of_allennlp_is_listed_or_refused(self):
         undecided = []
         for base, names in Registrable._registry.items():
-            accepted = listed().get(base.__name__, {}).keys()
-            refused = listed()["refused"].get(base.__name__, {}).keys()
+            accepted = harmless_toml().get(base.__name__, {}).keys()
+            refused = harmless_toml()["refused"].get(base.__name__, {}).keys()
             for name, (cls, _) in names.items():
                 is_refused = name in refused or "*" in refused
                 if cls.__module__.startswith(OF_ALLENNLP) and (name in accepted) == is_refused:
@@ -63,7 +63,7 @@ class TestLists:
     def test_no_listed_class_builds_itself(self):
         """The walk reads annotations, which a `from_params` of a class may ignore."""
         for base, names in Registrable._registry.items():
-            for name in listed().get(base.__name__, {}):
+            for name in harmless_toml().get(base.__name__, {}):
                 method = getattr(names[name][0], "from_params", None)
                 assert method is None or method.__func__ is FromParams.from_params.__func__, name
 
@@ -73,7 +73,7 @@ def listed_classes() -> Iterator[tuple[str, type, Any, Any]]:
     The name, the class, its constructor and its entry for each class that AllenNLP's list has.
     """
     for base, names in Registrable._registry.items():
-        for name, entry in listed().get(base.__name__, {}).items():
+        for name, entry in harmless_toml().get(base.__name__, {}).items():
             cls, constructor = names[name]
             method = getattr(cls, constructor) if constructor else cls.__init__
             yield f"{base.__name__} {name}", cls, method, entry
@@ -84,7 +84,11 @@ class TestDefaults:
 
     def test_those_with_strings_are_listed_or_null(self):
         # The last is a method of the model, by which it makes its outputs readable.
-        decided = {*listed()["arguments"], *listed()["machine"], "postprocessor_fn_name"}
+        decided = {
+            *harmless_toml()["arguments"],
+            *harmless_toml()["machine"],
+            "postprocessor_fn_name",
+        }
         unlisted = []
         for name, cls, constructor, entry in listed_classes():
             null = entry.get("without", ()) if isinstance(entry, dict) else ()
@@ -121,8 +125,8 @@ class TestDefaults:
 class TestNumbers:
     def test_all_that_describe_no_machine_are_listed(self):
         """`numbers` was made from the constructors, and read."""
-        numbers = set(listed()["numbers"])
-        machine = set(listed()["machine"])
+        numbers = set(harmless_toml()["numbers"])
+        machine = set(harmless_toml()["machine"])
         unlisted = []
         for name, cls, constructor, _ in listed_classes():
             for parameter in infer_constructor_params(cls, constructor).values():
