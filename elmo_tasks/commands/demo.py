@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_today.trust import add_trust, is_trusted
+from allennlp_today.trust import add_trust, has_trust_option
 from elmo_tasks.commands.arguments import add_device, add_precision
 from elmo_tasks.configs import config_variables
 from elmo_tasks.files.extras import needs
@@ -67,7 +67,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     language = arguments.language
     rules = _RULES.get(language, language)
     options = {"device": arguments.device, "precision": arguments.precision}
-    trusted = is_trusted(arguments)
+    trusted = has_trust_option(arguments)
     demo_tasks = []
     for path in arguments.archives or _shipped_archives(language):
         demo_tasks.append(DemoTask(path, rules, **options, trusted=trusted))

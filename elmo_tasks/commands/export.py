@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from allennlp.commands.subcommand import Subcommand
 
-from allennlp_today.trust import add_trust, is_trusted, load_archive
+from allennlp_today.trust import add_trust, has_trust_option, load_archive
 from elmo_tasks.bilm.bilm import Bilm
 from elmo_tasks.files.atomic_files import atomic_folder
 from elmo_tasks.models import BilmLanguageModel
@@ -81,7 +81,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _module_with_bilm(arguments: argparse.Namespace) -> BilmLanguageModel | ContextualBilm:
-    model = load_archive(arguments.archive, trusted=is_trusted(arguments)).model
+    model = load_archive(arguments.archive, trusted=has_trust_option(arguments)).model
     for module in model.modules():
         if isinstance(module, BilmLanguageModel | ContextualBilm):
             return module

@@ -16,7 +16,7 @@ standard library.
 from allennlp_today.trust.config_files import read_config
 from allennlp_today.trust.current_archive import is_untrusted, loading, reading_from, refuse_outside
 from allennlp_today.trust.loader import load_archive
-from allennlp_today.trust.options import add_trust, is_trusted
+from allennlp_today.trust.options import add_trust, has_trust_option
 
-__all__ = ["add_trust", "is_trusted", "is_untrusted", "load_archive", "loading", "read_config"]
-__all__ += ["reading_from", "refuse_outside"]
+__all__ = ["add_trust", "has_trust_option", "is_untrusted", "load_archive", "loading"]
+__all__ += ["read_config", "reading_from", "refuse_outside"]

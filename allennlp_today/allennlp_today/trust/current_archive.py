@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
-__all__ = ["TRUST_HINT", "Loading", "is_trusted_name", "is_untrusted", "loading", "reading_from"]
-__all__ += ["refuse_outside", "start_loading", "trusting"]
+__all__ = ["TRUST_HINT", "Loading", "is_trusted_by_context", "is_untrusted", "loading"]
+__all__ += ["reading_from", "refuse_outside", "start_loading", "trusting"]
 
 TRUST_HINT = "if you trust it, use --trust, or trusted=True in Python"
 
@@ -41,10 +41,10 @@ def start_loading(archive: Loading) -> None:
     _LOADING.set(archive)
 
 
-def is_trusted_name(archive: str) -> bool:
+def is_trusted_by_context(archive: str) -> bool:
     """
-    Whether an archive of this name is trusted without being asked: by a command, or because a
-    trusted archive names it.
+    Whether an archive of this name is trusted although the call does not say so: because the
+    command trusts it, or because a trusted archive names it.
     """
     outer = _LOADING.get()
     return _TRUSTED.get() in (archive, True) or (outer is not None and outer.trusted)
@@ -65,7 +65,10 @@ def is_untrusted() -> bool:
 
 
 def refuse_outside(path: str | PathLike[str]) -> str:
-    """The path, unless the archive that is being loaded is not trusted and it leads outside."""
+    """
+    Returns the path. Raises a `ConfigurationError` if it leads out of the archive that is being
+    loaded, and that archive is not trusted.
+    """
     from allennlp.common.checks import ConfigurationError
 
     from allennlp_today.trust.walk import is_inside

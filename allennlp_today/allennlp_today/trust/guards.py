@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from allennlp_today import import_hooks
-from allennlp_today.import_hooks import Module, guard, replaces
+from allennlp_today.import_hooks import Module, guard, replace, replaces
 from allennlp_today.trust.config_files import json_object, overridden
 from allennlp_today.trust.current_archive import is_untrusted, refuse_outside
 from allennlp_today.trust.repositories import expect_language_model, expect_tokenizer
@@ -62,7 +61,7 @@ def install_nothing(util: Module) -> None:
             raise ConfigurationError(message)
         original(name)
 
-    import_hooks.replace(util, "spacy_download", spacy_download)
+    replace(util, "spacy_download", spacy_download)
 
 
 @guard("allennlp.common.cached_transformers")
@@ -97,8 +96,8 @@ def run_no_code_of_transformers(cached_transformers: Module) -> None:
         def from_pretrained(*args: Any, **options: Any) -> Any:
             return original_model.from_pretrained(*args, **_NO_CODE | options)
 
-    import_hooks.replace(cached_transformers, "AutoConfig", AutoConfig)
-    import_hooks.replace(cached_transformers, "AutoModel", AutoModel)
+    replace(cached_transformers, "AutoConfig", AutoConfig)
+    replace(cached_transformers, "AutoModel", AutoModel)
 
     @replaces(cached_transformers, "get_tokenizer")
     def get_tokenizer(original: Callable[..., Any], model_name: str, **kwargs: Any) -> Any:
@@ -133,4 +132,4 @@ def read_recovered_configs_as_json(util: Module) -> None:
         ) -> Any:
             return cls(overridden(json_object(Path(params_file)), params_overrides, ext_vars))
 
-    import_hooks.replace(util, "Params", JsonParams)
+    replace(util, "Params", JsonParams)

@@ -1,8 +1,8 @@
 """
 Archives of models, which may be untrusted, read as data.
 
-`load_archive` has its own code for everything that AllenNLP 2.10.1 does unsafely, and AllenNLP's
-function of the same name becomes it.
+`load_archive` has its own code for everything that AllenNLP 2.10.1 does unsafely. It replaces
+AllenNLP's function of the same name.
 """
 
 import os
@@ -17,12 +17,16 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from allennlp_today import import_hooks
 from allennlp_today.files import reason_of, warn_of_a_training
-from allennlp_today.import_hooks import Module, guard
+from allennlp_today.import_hooks import Module, guard, replace
 from allennlp_today.plugins import import_plugins_of_the_user
 from allennlp_today.trust.config_files import CONFIG, json_object, overridden, read_config
-from allennlp_today.trust.current_archive import TRUST_HINT, Loading, is_trusted_name, start_loading
+from allennlp_today.trust.current_archive import (
+    TRUST_HINT,
+    Loading,
+    is_trusted_by_context,
+    start_loading,
+)
 from allennlp_today.trust.unpacking import expect_regular_file, unpack
 from allennlp_today.trust.weights import check_weights
 
@@ -41,17 +45,17 @@ def load_archive(
     trusted: bool = False,
 ) -> Any:
     """
-    AllenNLP's `load_archive`, for archives that may be untrusted. An archive has files and folders
-    only, a config in JSON, and tensors. Of what the config names, only what is listed in
-    `harmless.toml` and by plugins is built, and classes of your own code that runs already. No file
-    outside the archive is opened, and nothing is fetched but configs and tokenizers of
-    transformers.
+    AllenNLP's `load_archive`, for archives that may be untrusted. An archive may contain only files
+    and folders: a config in JSON, a vocabulary in lines, and tensors. The classes that the config
+    names are built only if `harmless.toml` or a plugin lists them, or if they belong to code of
+    your own that is already imported. No file outside the archive is opened, and nothing is fetched
+    but configs and tokenizers of transformers.
 
     # Parameters
 
     trusted : `bool`
-        Whether the config may name any class, file or address, as in AllenNLP. It is the default
-        for an archive that the config of a trusted one names.
+        Whether the config may name any class, file or address, as in AllenNLP. Archives that the
+        config of a trusted archive names are trusted by default.
     """
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.file_utils import cached_path
@@ -59,7 +63,7 @@ def load_archive(
     from allennlp_today.config_error import FileContentError
 
     name = fspath(archive_file)
-    trusted = trusted or is_trusted_name(name)
+    trusted = trusted or is_trusted_by_context(name)
     context = copy_context()
     # One at a time: the first load imports the plugins, and imports change what all threads share.
     with _LOCK:
@@ -80,7 +84,7 @@ def load_archive(
 
 @dataclass(frozen=True)
 class _Options:
-    """What the user says about an archive."""
+    """The arguments of `load_archive`, except for the archive."""
 
     cuda_device: int
     overrides: Any
@@ -100,7 +104,7 @@ def _load(name: str, folder: Path, options: _Options) -> Any:
     config = Params(_config_to_build(name, folder, options))
     meta = _meta_of(folder, name)
     start_loading(Loading(name, folder, weights, options.trusted))
-    with _errors_of(name, options.trusted):
+    with _naming_the_archive(name, options.trusted):
         readers = archival._load_dataset_readers(config.duplicate(), str(folder))
         model = archival._load_model(
             config.duplicate(),
@@ -145,7 +149,7 @@ def _expect_regular_files(vocabulary: Path) -> None:
         raise FileContentError(f"expected a folder, got a file: {vocabulary}")
     files = list(vocabulary.iterdir()) if vocabulary.is_dir() else []
     for file in files:
-        # The file that it locks is emptied.
+        # AllenNLP opens the lock for writing, which would empty a file that it links to.
         if file.name == ".lock" and file.is_symlink():
             raise FileContentError(f"expected a lock that is not a link: {file}")
         try:
@@ -179,10 +183,10 @@ def _meta_of(folder: Path, name: str) -> Any:
 
 
 @contextmanager
-def _errors_of(name: str, trusted: bool) -> Iterator[None]:
+def _naming_the_archive(name: str, trusted: bool) -> Iterator[None]:
     """
-    Names the archive in errors. What a class of a trusted archive raises is for its author, and
-    unchanged.
+    A block whose errors name the archive. An error of a class of a trusted archive is left
+    unchanged, for the author of that class.
     """
     from allennlp.common.checks import ConfigurationError
 
@@ -224,5 +228,5 @@ def load_archives_safely(archival: Module) -> None:
     Cause: `tarfile.extractall` without a filter, which ignores the last checksum too; the config is
     Jsonnet, and may name any class; only `Predictor.from_path` and the commands import plugins.
     """
-    import_hooks.replace(archival, "load_archive", load_archive)
-    import_hooks.replace(archival, "extracted_archive", _folder_of)
+    replace(archival, "load_archive", load_archive)
+    replace(archival, "extracted_archive", _folder_of)

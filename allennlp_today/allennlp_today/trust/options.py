@@ -11,7 +11,7 @@ from allennlp_today.import_hooks import Module, after_import, replace, replaces
 from allennlp_today.trust.current_archive import trusting
 from allennlp_today.trust.loader import load_archive
 
-__all__ = ["add_trust", "is_trusted"]
+__all__ = ["add_trust", "has_trust_option"]
 
 _HELP = "allow what the archive names: any class, file or address, which may run code"
 
@@ -21,7 +21,7 @@ def add_trust(parser: ArgumentParser) -> None:
     parser.add_argument("--trust", action="store_true", help=_HELP)
 
 
-def is_trusted(arguments: Namespace) -> bool:
+def has_trust_option(arguments: Namespace) -> bool:
     """Whether a command has --trust or --include-package, for the archives that it is given."""
     packages = getattr(arguments, "include_package", [])
     return bool(getattr(arguments, "trust", False) or packages)
@@ -49,7 +49,7 @@ def trust_an_archive(module: Module) -> None:
 
     @replaces(module, function_name)
     def run(original: Callable[..., Any], args: Namespace) -> Any:
-        with trusting(args.archive_file if is_trusted(args) else False):
+        with trusting(args.archive_file if has_trust_option(args) else False):
             return original(args)
 
 

@@ -37,8 +37,8 @@ def expect_language_model(model_name: str) -> None:
 
 def expect_tokenizer(model_name: str) -> None:
     """
-    Raises a `ConfigurationError` if a repository names a class as its tokenizer that is something
-    else.
+    Raises a `ConfigurationError` if the class that a repository names as its tokenizer is not a
+    tokenizer.
     """
     from allennlp.common.checks import ConfigurationError
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
