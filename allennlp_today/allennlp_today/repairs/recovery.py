@@ -3,11 +3,10 @@
 import inspect
 import logging
 import zipfile
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from allennlp_today.import_hooks import Module, after_import, replace, replaces
+from allennlp_today.import_hooks import Module, after_import, replaces
 from allennlp_today.trust.unpacking import compare_checksums
 
 __all__ = ["check_whole"]
@@ -26,10 +25,9 @@ def number_words_as_before(train: Module) -> None:
     Cause: `TrainModel` numbers the words of the data again. Now words keep the numbers that they
     have in the run, and data with different words are an error.
     """
-    original = train.TrainModel.from_partial_objects.__func__
 
-    @wraps(original)
-    def from_partial_objects(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    @replaces(train.TrainModel, "from_partial_objects")
+    def from_partial_objects(original: Any, cls: Any, *args: Any, **kwargs: Any) -> Any:
         from allennlp.common import Lazy
 
         call = inspect.signature(original).bind(cls, *args, **kwargs)
@@ -45,8 +43,6 @@ def number_words_as_before(train: Module) -> None:
 
             call.arguments["vocabulary"] = Lazy(construct)
         return original(*call.args, **call.kwargs)
-
-    replace(train.TrainModel, "from_partial_objects", classmethod(from_partial_objects))
 
 
 @after_import("allennlp.data.vocabulary")

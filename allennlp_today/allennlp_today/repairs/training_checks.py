@@ -7,7 +7,6 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any
 
 from allennlp_today.import_hooks import Module, after_import, replaces
@@ -28,13 +27,13 @@ def warn_of_options_without_effect(gradient_descent_trainer: Module) -> None:
     Cause: the trainer takes any keyword, and looks for weights without counting them.
     """
     trainer = gradient_descent_trainer.GradientDescentTrainer
-    original = trainer.from_partial_objects.__func__
 
-    @wraps(original)
-    def from_partial_objects(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    @replaces(trainer, "from_partial_objects")
+    def from_partial_objects(original: Any, cls: Any, *args: Any, **kwargs: Any) -> Any:
         signature = inspect.signature(original)
         given = signature.bind(cls, *args, **kwargs).arguments
         options = inspect.signature(cls.__init__).parameters.keys() | given.keys()
+        # The old name of `run_confidence_checks`, which the constructor still accepts.
         options |= {"run_sanity_checks"}
         for name in given.get("kwargs", {}):
             if name not in options:
@@ -42,8 +41,6 @@ def warn_of_options_without_effect(gradient_descent_trainer: Module) -> None:
                 logger.warning("the trainer has no option %s, which is ignored%s", name, hint)
         _warn_of_regexes(given["model"], given.get("no_grad") or ())
         return original(cls, *args, **kwargs)
-
-    trainer.from_partial_objects = classmethod(from_partial_objects)
 
 
 def _hint_for(name: str, options: Iterable[str]) -> str:
