@@ -1,7 +1,7 @@
 """
-What torch imports. This module is in site-packages also if `allennlp_today` is installed as
-editable, so a checkout that is moved afterwards leaves a warning; without the module,
-`import torch` would end with an error.
+The module that torch imports at the end of `import torch`. It is in site-packages also if
+`allennlp_today` is installed as editable, so a checkout that is moved afterwards leaves a warning.
+Without the module, `import torch` would end with an error.
 """
 
 import importlib.util

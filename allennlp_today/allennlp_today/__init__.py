@@ -6,7 +6,8 @@ torch calls `install` at the end of `import torch` (entry point `torch.backends`
 allennlp_today_hook.py), and AllenNLP imports torch before anything that needs a fix, also in worker
 processes. `install` runs in every program in this environment that imports torch, so it does
 nothing without AllenNLP, imports only the standard library, and replaces nothing before a module of
-AllenNLP is imported. `ALLENNLP_TODAY_WITHOUT` lists fixes to switch off, with commas.
+AllenNLP is imported. `ALLENNLP_TODAY_WITHOUT` names the fixes to switch off, separated by
+commas.
 """
 
 import importlib
@@ -16,7 +17,7 @@ from typing import Any
 
 __all__ = ["install", "load_archive"]
 
-# Importing them registers the guards, which are first, and the fixes.
+# Importing them registers their guards and fixes. The guards of a module come before its fixes.
 _MODULES = [
     "trust.loader",
     "trust.guards",

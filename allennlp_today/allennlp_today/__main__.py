@@ -5,6 +5,7 @@
 import importlib
 from collections import defaultdict
 
+# It registers the repairs.
 import torch  # noqa: F401
 
 from allennlp_today.import_hooks import REPAIRS, REPLACED, Repair
@@ -12,7 +13,7 @@ from allennlp_today.plugins import import_installed_plugins
 
 __all__ = ["tables_of_repairs"]
 
-# In the cell of a repair that surrounds imports.
+# How many modules are named for a repair that surrounds imports.
 _MAX_MODULES = 3
 
 
@@ -38,7 +39,10 @@ def tables_of_repairs() -> str:
 
 
 def _apply_all() -> None:
-    """Imports everything that a repair changes. It applies to installed packages only."""
+    """
+    Imports all modules that repairs change, so that the repairs are applied. Modules that are not
+    installed are left out.
+    """
     import_installed_plugins()
     for repair in list(REPAIRS):
         for module in repair.modules:
@@ -70,7 +74,7 @@ def _replaced_by(repair: Repair) -> str:
         n_more = len(repair.modules) - _MAX_MODULES
         if n_more > 0:
             text += f" and {n_more} more"
-        return f"what {text} import"
+        return f"what {text} {'imports' if len(repair.modules) == 1 else 'import'}"
     attributes = {change.attribute for change in REPLACED if change.repair == repair.name}
     return ", ".join(f"`{attribute}`" for attribute in sorted(attributes)) or "a setting"
 

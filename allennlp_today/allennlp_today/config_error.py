@@ -1,5 +1,6 @@
 """
-The error for files. This module imports AllenNLP, so others import it only where they raise it.
+The error for damaged files. This module imports AllenNLP, so others import it only where they raise
+it.
 """
 
 from allennlp.common.checks import ConfigurationError
@@ -9,7 +10,8 @@ __all__ = ["FileContentError"]
 
 class FileContentError(ConfigurationError, ValueError, RuntimeError, AssertionError):
     """
-    What is wrong with a file that AllenNLP has written. Programs that do not import AllenNLP catch
-    the ValueError. Its `Params.from_file` raises a RuntimeError, and its `Vocabulary.set_from_file`
-    an AssertionError.
+    An error in a file that AllenNLP has written. Each base class is for somebody who catches it: a
+    `ValueError` for programs that do not import AllenNLP, a `RuntimeError` because AllenNLP's
+    `Params.from_file` raises one, and an `AssertionError` because its
+    `Vocabulary.set_from_file` does.
     """

@@ -12,10 +12,10 @@ from types import FrameType, ModuleType
 
 __all__ = ["search_current_folder"]
 
-# An entry of `sys.path`, which processes that are spawned later inherit: `FOLDER/.only-NAME`.
+# Entries of `sys.path` have this form, so that spawned processes inherit them: `FOLDER/.only-NAME`.
 _PREFIX = ".only-"
-# The folders of the modules that were found in one, by their names.
-_FOLDERS: dict[str, str] = {}
+# The folder in which each module was found, by the name of the module.
+_FOLDER_OF: dict[str, str] = {}
 
 
 def search_current_folder(name: str) -> None:
@@ -31,8 +31,11 @@ def search_current_folder(name: str) -> None:
         sys.path.append(entry)
 
 
-class _FinderOfOneName:
-    """What `sys.path_hooks` make of such an entry."""
+class _FinderOfNamedModule:
+    """
+    The finder for an entry `FOLDER/.only-NAME`. In the folder, it finds the module of this name,
+    and what that module imports.
+    """
 
     def __init__(self, entry: str) -> None:
         self._folder, file_name = os.path.split(entry)
@@ -41,11 +44,11 @@ class _FinderOfOneName:
         self._name = file_name.removeprefix(_PREFIX)
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
-        if fullname != self._name and _FOLDERS.get(_importing_module()) != self._folder:
+        if fullname != self._name and _FOLDER_OF.get(_importing_module()) != self._folder:
             return None
         spec = PathFinder.find_spec(fullname, [self._folder])
         if spec is not None:
-            _FOLDERS[fullname] = self._folder
+            _FOLDER_OF[fullname] = self._folder
         return spec
 
 
@@ -60,8 +63,8 @@ def _importing_module() -> str:
     return ""
 
 
-sys.path_hooks.append(_FinderOfOneName)
+sys.path_hooks.append(_FinderOfNamedModule)
 for _entry in sys.path:
-    # Of the process that has spawned this one. Python has found nothing for it until now.
+    # The parent process has added it, and Python has cached that no hook can handle it.
     if _PREFIX in _entry:
         sys.path_importer_cache.pop(_entry, None)

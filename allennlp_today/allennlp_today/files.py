@@ -65,8 +65,8 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # In this order on POSIX: `filelock` does not take a lock on a removed file. Windows removes
-        # it at the release.
+        # On POSIX, the file is removed before the release, because `filelock` takes no lock on a
+        # removed file. Windows removes it at the release.
         if lock.is_locked:
             with suppress(OSError):
                 file.unlink()
@@ -92,8 +92,8 @@ def numbered_lines(path: str) -> Iterator[tuple[int, str]]:
 
 def reason_of(error: Exception) -> str:
     """
-    One sentence of what a reader of a file has raised, without torch's advice to run the code in
-    the file.
+    The error of a reader of a file, as one sentence, without torch's advice to load the file with
+    `weights_only=False`, which would run code in it.
     """
     sentence = " ".join(str(error).split())
     if isinstance(error, pickle.UnpicklingError) or "weights_only" in sentence:
@@ -108,7 +108,7 @@ def warn_of_a_training(archive: str | PathLike[str]) -> None:
     """
     path = Path(archive)
     folder = (path if path.is_dir() else path.parent).resolve()
-    # Of a folder without a lock, so that a training that starts now does not find one.
+    # Without its file there is no lock, and taking one could stop a training that starts now.
     if not folder.with_name(f"_lock-{folder.name[-200:]}").exists():
         return
     try:

@@ -32,7 +32,7 @@ class Repair:
 
     function: Callable[..., object]
     modules: tuple[str, ...]
-    """It is called after, or surrounds, the import of these."""
+    """The function is called after their import, or surrounds it."""
     is_guard: bool = False
     """Guards cannot be switched off."""
     is_around: bool = False
@@ -53,20 +53,20 @@ class Replacement:
     """The name of the repair."""
     original: Any
     replacement: Any
-    """Of a function, the one that takes the original as its first argument."""
+    """For a function, the one that takes the original as its first argument."""
 
 
 REPAIRS: list[Repair] = []
 REPLACED: list[Replacement] = []
 
-# The repairs that are running: one may import a module with another.
+# The repairs that are running, the innermost last: one may import a module that has its own.
 _running: list[Repair] = []
 
 
 def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
     """
-    Decorates a fix that is called with each of the modules after its execution; fixes run in
-    definition order.
+    Decorates a fix, which is called with each of the modules after it has been executed. The fixes
+    of a module run in the order of their definition, so a later one wraps an earlier one.
     """
 
     def declare(fix: Callable[[Module], None]) -> Callable[[Module], None]:
@@ -81,7 +81,7 @@ def after_import(*modules: str) -> Callable[[Callable[[Module], None]], object]:
 
 def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], Any]:
     """
-    Decorates a generator function, to a context manager that takes a module's name and surrounds
+    Turns a generator function into a context manager that takes the name of a module and surrounds
     its execution.
     """
 
@@ -97,8 +97,8 @@ def around_import(*modules: str) -> Callable[[Callable[[str], Iterator[None]]], 
 
 def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Module], None]]:
     """
-    Decorates a function that is called with each of the modules after its execution, before others
-    copy names.
+    Decorates a guard, which is called with each of the modules after it has been executed, and
+    before other modules copy names from it.
     """
 
     def declare(function: Callable[[Module], None]) -> Callable[[Module], None]:
@@ -117,8 +117,8 @@ def guard(*modules: str) -> Callable[[Callable[[Module], None]], Callable[[Modul
 
 def applied_now(function: Callable[[], None]) -> Callable[[], None]:
     """
-    Decorates a function without arguments that changes modules which are imported already, such as
-    a plugin's.
+    Decorates a function without arguments, and calls it. It changes modules that are already
+    imported, as a plugin must.
     """
     repair = Repair(function, ())
     REPAIRS.append(repair)
@@ -173,7 +173,9 @@ def _running_as(repair: Repair) -> Iterator[None]:
 
 @contextmanager
 def temporary_modules(modules: Mapping[str, ModuleType]) -> Iterator[None]:
-    """Puts `modules` into `sys.modules`, and at the end what was there before."""
+    """
+    A block in which `sys.modules` has these modules. At its end, what was there before is put back.
+    """
     # Not `mock.patch.dict(sys.modules)`: that would also forget everything else imported in the
     # meantime.
     before = {name: sys.modules[name] for name in modules if name in sys.modules}
@@ -192,7 +194,7 @@ class _HookFinder(MetaPathFinder):
     def __init__(self) -> None:
         self._around: dict[str, list[Callable[[str], AbstractContextManager[None]]]] = {}
         self._after: dict[str, list[Repair]] = {}
-        self._asking: set[str] = set()
+        self._being_found: set[str] = set()
 
     def add_around(self, repair: Repair) -> None:
         for module in repair.modules:
@@ -210,19 +212,19 @@ class _HookFinder(MetaPathFinder):
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         has_hooks = fullname in self._around or fullname in self._after
-        if not has_hooks or fullname in self._asking:
+        if not has_hooks or fullname in self._being_found:
             return None
-        self._asking.add(fullname)
+        self._being_found.add(fullname)
         try:
             spec = importlib.util.find_spec(fullname)
         finally:
-            self._asking.discard(fullname)
+            self._being_found.discard(fullname)
         if spec is not None and spec.loader is not None:
             self._hook(spec.loader)
         return spec
 
     def _hook(self, loader: Any) -> None:
-        # Not a loader around it: `pkgutil`, `inspect` and `runpy` call methods of the module's own.
+        # The loader is changed and not wrapped: `pkgutil`, `inspect` and `runpy` call its methods.
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:

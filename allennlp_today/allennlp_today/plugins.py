@@ -17,11 +17,15 @@ __all__ += ["import_plugins_of_the_user"]
 
 logger = logging.getLogger(__name__)
 
-# Of AllenNLP: programs, and names that were removed.
-_NOT_FOR_IMPORT = {"allennlp.sanity_checks", "allennlp.tools"}
-# They register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
-_SCRIPTS = ("narrativeqa", "orb", "orb_utils")
-_NOT_FOR_IMPORT |= {f"allennlp_models.rc.tools.{name}" for name in _SCRIPTS}
+_NOT_FOR_IMPORT = {
+    # The old name of `allennlp.confidence_checks`, and programs.
+    "allennlp.sanity_checks",
+    "allennlp.tools",
+    # Scripts that register nothing, import all of nltk, SciPy and py-rouge, and download nltk data.
+    "allennlp_models.rc.tools.narrativeqa",
+    "allennlp_models.rc.tools.orb",
+    "allennlp_models.rc.tools.orb_utils",
+}
 
 
 def entry_points(group: str) -> list[metadata.EntryPoint]:

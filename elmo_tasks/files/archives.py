@@ -26,7 +26,7 @@ __all__ = [
     "unpack_zip",
 ]
 
-_OF_THE_DISK = (
+_DISK_ERRORS = (
     errno.EACCES,
     errno.EDQUOT,
     errno.EFBIG,
@@ -77,7 +77,7 @@ def unpack(archive: str | PathLike[str], folder: Path) -> None:
         raise ValueError(f"{error}: {archive}") from None
     except Exception as error:
         # Others are what a reader of a damaged file happens to raise.
-        if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             raise
         raise ValueError(f"expected a whole zip or tar file ({error!r:.200}): {archive}") from error
 

@@ -69,19 +69,19 @@ def _check_labels(model: Any, vocabulary: Any, archive: str) -> None:
     """Raises an error if the data have labels that the model of an archive cannot predict."""
     from allennlp.common.checks import ConfigurationError
 
-    for namespace in sorted(_predicted(model, vocabulary)):
-        known = model.vocab.get_token_to_index_vocabulary(namespace)
-        counted = vocabulary.get_token_to_index_vocabulary(namespace)
-        new = sorted(set(counted) - set(known))
+    for namespace in sorted(_label_namespaces(model, vocabulary)):
+        labels_of_model = model.vocab.get_token_to_index_vocabulary(namespace)
+        labels_of_data = vocabulary.get_token_to_index_vocabulary(namespace)
+        new = sorted(set(labels_of_data) - set(labels_of_model))
         if new:
             raise ConfigurationError(
-                f"expected the {namespace} of {archive} ({len(known)}), got {len(new)} new, such "
-                f"as {new[0]!r:.60}: for new labels, train a new model that starts with its "
-                "weights, by an initializer of type 'pretrained'"
+                f"expected the {namespace} of {archive} ({len(labels_of_model)}), "
+                f"got {len(new)} new, such as {new[0]!r:.60}: for new labels, train a new model "
+                "that starts with its weights, by an initializer of type 'pretrained'"
             )
 
 
-def _predicted(model: Any, vocabulary: Any) -> Iterator[str]:
+def _label_namespaces(model: Any, vocabulary: Any) -> Iterator[str]:
     """The namespaces of labels, which have no entry for unknown ones and are not embedded."""
     from allennlp.common.util import namespace_match
 

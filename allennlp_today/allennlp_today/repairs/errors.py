@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 _MORE = "ALLENNLP_DEBUG=1 shows where"
 
-# Messages that say less than the user needs, of errors of any type.
+# Hints for messages that say less than the user needs, whatever the type of the error.
 _HINTS = {
     r"not found in vocab namespace|Incompatible sizes found for parameter"
     r"|index \d+ is out of bounds for dimension 1": (
@@ -73,7 +73,7 @@ def end_in_one_line(commands: Module) -> None:
 
 
 def _end(error: BaseException) -> None:
-    """Exits with a one-line message, if that is enough for the error."""
+    """Exits with a one-line message if that is enough for the error, and returns otherwise."""
     from allennlp.common.checks import ConfigurationError
 
     if os.environ.get("ALLENNLP_DEBUG"):
@@ -119,7 +119,7 @@ def _packages_of(error: BaseException) -> list[str]:
 
 
 def _packages_with_messages() -> set[str]:
-    """The packages whose `ValueError` has a message for the user."""
+    """The packages whose `ValueError`s and `ImportError`s have messages for the user."""
     packages = {"allennlp", "allennlp_models", "allennlp_today"}
     for entry in entry_points("allennlp.plugins"):
         packages.add(entry.module.partition(".")[0])
@@ -127,10 +127,10 @@ def _packages_with_messages() -> set[str]:
 
 
 def _hint_for(message: str) -> str | None:
-    if "--extend-vocab" in sys.argv:
-        message += " --extend-vocab"
+    # One of the patterns also looks for this option.
+    searched = f"{message} --extend-vocab" if "--extend-vocab" in sys.argv else message
     for pattern, hint in _HINTS.items():
-        if re.search(pattern, message):
+        if re.search(pattern, searched):
             return hint
     return None
 
@@ -143,11 +143,12 @@ def warn_of_mistyped_overrides(params: Module) -> None:
     Now a key that is not in the config but resembles one that is logs a warning.
     """
 
+    # `original` is the config here, as in AllenNLP.
     @replaces(params, "with_overrides")
     def with_overrides(
         wrapped: Any, /, original: Any, overrides_dict: dict[str, Any], prefix: str = ""
     ) -> Any:
-        # `with_overrides` calls itself for what is nested, with a prefix.
+        # For nested keys, `with_overrides` calls itself with a prefix.
         if not prefix:
             _warn_of_unknown_keys(overrides_dict, params.Params(original).as_flat_dict())
         return wrapped(original, overrides_dict, prefix)
@@ -166,7 +167,7 @@ def read_predictor_input_like_data(predict: Module) -> None:
     """
     Symptom: `allennlp predict` prints a traceback for JSON lines in UTF-16 or Latin-1, or with a
     byte order mark. Cause: it opens the file in the encoding of the system. Now UTF-8 and UTF-16
-    are read.
+    are read, and an error names the line that is neither.
     """
 
     @replaces(predict._PredictManager, "_get_json_data")

@@ -68,15 +68,22 @@ def initialize_loaded_weights_again(cached_transformers: Module) -> None:
 
 
 def _with_special_tokens(tokenizer: Any, ids: list[int]) -> list[int]:
+    """
+    The former `build_inputs_with_special_tokens`: the ids between the special tokens that the
+    tokenizer puts around a word.
+    """
     word: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
-    whole: list[int] = tokenizer("a")["input_ids"]
-    start = whole.index(word[0])
+    surrounded: list[int] = tokenizer("a")["input_ids"]
+    start = surrounded.index(word[0])
     end = start + len(word)
-    return [*whole[:start], *ids, *whole[end:]]
+    return [*surrounded[:start], *ids, *surrounded[end:]]
 
 
 class _Wordpieces:
-    """An attribute that the slow tokenizers of transformers 4 replace by their own."""
+    """
+    A descriptor for the attribute `wordpiece_tokenizer`, which had a method `tokenize`. The slow
+    tokenizers of transformers 4 set their own, which hides this one.
+    """
 
     def __get__(self, tokenizer: Any, cls: type) -> Any:
         def tokenize(word: str) -> list[str]:
@@ -103,7 +110,7 @@ def mask_single_wordpieces(data_collator: Module) -> None:
 @after_import("allennlp_models.generation.models.bart")
 def accept_current_decoder_caches(bart: Module) -> None:
     """
-    Symptom: the model `bart` raises an `AssertionError` without words when it decodes, in
+    Symptom: the model `bart` raises an `AssertionError` without a message when it decodes, in
     validations and predictions. Cause: the cache of the decoder was a tuple of a layer's four
     tensors; in transformers 5 it is an `EncoderDecoderCache`, which yields six values per layer.
     """

@@ -40,8 +40,8 @@ def replace_missing_packages(importing: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `No module named 'torchvision'` (or, with a torchvision built
     for a different torch, `operator torchvision::nms does not exist`), `'fairscale'`, `'boto3'` or
-    `'google.cloud'`. Cause: AllenNLP and cached-path import them unconditionally, and twenty
-    packages with them. Whatever uses one of them raises an error that names the package.
+    `'google.cloud'`. Cause: AllenNLP and cached-path import them unconditionally, and they
+    import twenty more packages. Whatever uses one of them raises an error that names the package.
     """
     packages = ["torchvision", "fairscale"]
     if importing.startswith("cached_path"):
@@ -58,7 +58,7 @@ def replace_missing_packages(importing: str) -> Iterator[None]:
 
 
 def _forget(package: str) -> None:
-    """Removes the modules of a package that have been imported."""
+    """Removes those modules of a package that were imported before the error."""
     for name in list(sys.modules):
         if name == package or name.startswith(f"{package}."):
             del sys.modules[name]

@@ -34,10 +34,10 @@ def number_words_as_before(train: Module) -> None:
         call.apply_defaults()
         folder = Path(call.arguments["serialization_dir"], "vocabulary")
         if _belongs_to_checkpoints(folder):
-            counted = call.arguments["vocabulary"]
+            lazy_vocabulary = call.arguments["vocabulary"]
 
             def construct(**extras: Any) -> Any:
-                vocabulary = counted.construct(**extras)
+                vocabulary = lazy_vocabulary.construct(**extras)
                 _number_as_in(folder, vocabulary)
                 return vocabulary
 
@@ -86,6 +86,10 @@ def _as_token(line: str) -> str:
 
 
 def _words_in(folder: Path, vocabulary: Any) -> _Words:
+    """
+    The words in the vocabulary of a folder, which has the padding and unknown tokens of
+    `vocabulary`.
+    """
     from allennlp.data import Vocabulary
 
     vocabulary_of_folder = Vocabulary.from_files(
@@ -97,15 +101,18 @@ def _words_in(folder: Path, vocabulary: Any) -> _Words:
 
 
 def _number_as_in(folder: Path, vocabulary: Any) -> None:
-    """Puts the words of a vocabulary into the order that they have in a folder."""
-    expected = _words_in(folder, vocabulary)
-    counted = _words_of(vocabulary)
-    for namespace, words in counted.items():
-        if not set(words) <= set(expected.get(namespace, ())):
-            _check_words(expected, counted, folder)
-    for namespace, words in counted.items():
-        counted_words = set(words)
-        ordered = [word for word in expected[namespace] if word in counted_words]
+    """
+    Gives the words of a vocabulary the order that they have in the vocabulary of a folder. Raises
+    an error if they are not all there.
+    """
+    of_run = _words_in(folder, vocabulary)
+    of_data = _words_of(vocabulary)
+    for namespace, words in of_data.items():
+        if not set(words) <= set(of_run.get(namespace, ())):
+            _check_words(of_run, of_data, folder)
+    for namespace, words in of_data.items():
+        words_of_data = set(words)
+        ordered = [word for word in of_run[namespace] if word in words_of_data]
         # Otherwise unchanged: the numbers of a transformer's pieces may have gaps.
         if ordered != words:
             tokens = [_as_token(word) for word in ordered]
@@ -114,19 +121,19 @@ def _number_as_in(folder: Path, vocabulary: Any) -> None:
             vocabulary._token_to_index[namespace] = dict(zip(tokens, numbers, strict=True))
 
 
-def _check_words(expected: _Words, counted: _Words, folder: Path) -> None:
+def _check_words(of_run: _Words, of_data: _Words, folder: Path) -> None:
     """Raises an error if the words of the data are not those of a run."""
     from allennlp.common.checks import ConfigurationError
 
-    for namespace in sorted(expected.keys() | counted.keys()):
-        words_of_run = expected.get(namespace, [])
-        words_now = counted.get(namespace, [])
-        if words_of_run == words_now:
+    for namespace in sorted(of_run.keys() | of_data.keys()):
+        words_of_run = of_run.get(namespace, [])
+        words_of_data = of_data.get(namespace, [])
+        if words_of_run == words_of_data:
             continue
         differences = []
-        if new := sorted(set(words_now) - set(words_of_run)):
+        if new := sorted(set(words_of_data) - set(words_of_run)):
             differences.append(f"{len(new)} new, such as {new[0]!r:.60}")
-        if missing := sorted(set(words_of_run) - set(words_now)):
+        if missing := sorted(set(words_of_run) - set(words_of_data)):
             differences.append(f"{len(missing)} missing, such as {missing[0]!r:.60}")
         difference = " and ".join(differences) or "a different order"
         raise ConfigurationError(
@@ -190,7 +197,7 @@ def check_whole(path: Path) -> None:
 def apply_changed_settings(gradient_descent_trainer: Module) -> None:
     """
     Symptom: after a change of `num_epochs` in the config of a run, `--recover` trains the new
-    epochs with a learning rate of 0. A changed learning rate has no effect, without a word.
+    epochs with a learning rate of 0. A changed learning rate silently has no effect.
     Cause: the checkpoint has the settings of the schedule and of the optimizer. Now the schedule
     has the length of the config, and a different learning rate logs a warning.
     """

@@ -37,8 +37,8 @@ def find_classes_in_the_current_folder(registrable: Module) -> None:
     """
     Symptom: a config that names a class of the current folder, such as `my_project.MyModel`, cannot
     be trained.
-    Cause: `import_plugins` no longer adds this folder to the path. Now a module of it is found, but
-    only the one that the config names, and what it imports.
+    Cause: `import_plugins` no longer adds this folder to the path. Now the module
+    that the config names is found there, and what it imports from there, but nothing else.
     """
 
     @replaces(registrable.Registrable, "resolve_class_name")
@@ -51,14 +51,13 @@ def find_classes_in_the_current_folder(registrable: Module) -> None:
 @after_import("allennlp.commands", "allennlp.commands.train")
 def settle_commands(module: Module) -> None:
     """
-    Symptom: commands and trainings load data in a third more time, and slow down on x86 processors
-    when numbers fall below 1.2e-38. Archives that `cached_path` opens may write files outside their
-    folder.
+    Symptom: commands and trainings take a third longer to load data, and slow down on x86
+    processors when numbers fall below 1.2e-38. Archives that `cached_path` opens may write files
+    outside their folder.
     Cause: Python's thresholds for garbage collection, arithmetic with denormal numbers, and
     `tarfile` before Python 3.14. All three are settings of the process, so a program that only
     imports AllenNLP keeps its own.
     """
-
     function_name = "main"
     if module.__name__ == "allennlp.commands.train":
         # Each worker of a distributed training calls it.

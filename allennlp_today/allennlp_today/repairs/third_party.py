@@ -163,8 +163,8 @@ def write_tensor_caches_that_can_be_read(file_utils: Module) -> None:
 def import_without_a_home(module: str) -> Iterator[None]:
     """
     Symptom: `import allennlp` raises `Could not determine home directory` in a container that runs
-    as any user. Cause: without HOME and an entry in /etc/passwd, a user has no home folder, where
-    AllenNLP has its cache.
+    as an arbitrary user. Cause: without HOME and an entry in /etc/passwd, a user has no home
+    folder, where AllenNLP has its cache.
     """
     try:
         Path.home()
@@ -248,13 +248,14 @@ def override_other_signatures(overrides: Module) -> None:
     """
     Symptom: projects for AllenNLP 1 and 2 raise
     `TypeError: text_to_instance: `inputs` must be present`. Cause: AllenNLP required overrides
-    3.1.0, which compared no signatures, but fails for some classes with Python 3.11 and later. The
-    newest compares them, and AllenNLP's own subclasses differ. Now it does on request.
+    3.1.0, which compared no signatures, but fails for some classes with Python 3.11 and later.
+    Current releases compare them, and signatures of AllenNLP's own subclasses differ. Now they are
+    compared only if `check_signature=True` is given.
     """
-    _compare_no_signatures(overrides)
+    _switch_off_signature_checks(overrides)
 
 
-def _compare_no_signatures(overrides: Any) -> None:
+def _switch_off_signature_checks(overrides: Any) -> None:
     defaults = overrides.overrides.__kwdefaults__ or {}
     if "check_signature" in defaults:
         defaults["check_signature"] = False
@@ -263,7 +264,7 @@ def _compare_no_signatures(overrides: Any) -> None:
 # A project may import it before torch. The default also changes for names that are imported
 # already.
 if "overrides" in sys.modules and "override_other_signatures" not in WITHOUT:
-    _compare_no_signatures(sys.modules["overrides"])
+    _switch_off_signature_checks(sys.modules["overrides"])
 
 
 @after_import("allennlp.training.trainer")

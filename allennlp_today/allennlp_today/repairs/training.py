@@ -14,8 +14,8 @@ __all__ = ["SHARED_WEIGHTS"]
 
 SHARED_WEIGHTS: list[str] = []
 """
-Names of files in the folder of a run, with weights that all epochs share and that the files of the
-epochs leave out. A checkpointer that writes such a file adds its name.
+Names of files in the folder of a run, with weights that all epochs share, so that the files of the
+epochs leave them out. A checkpointer that writes such a file adds its name.
 """
 
 
@@ -37,15 +37,15 @@ def write_best_weights_whole(gradient_descent_trainer: Module) -> None:
     def restore(original: Any, self: Any) -> None:
         original(self)
         if self._moving_average is not None:
-            _average_parameters_of(self.model, self._moving_average)
+            _follow(self._moving_average, self.model)
         if _ended_with_the_best_epoch(self):
             self._best_model_filename = str(Path(self._serialization_dir, "best.th"))
             if self._primary:
                 _save_best_weights(self)
 
 
-def _average_parameters_of(model: Any, average: Any) -> None:
-    """Lets a moving average follow a model, whose parameters a checkpoint has replaced."""
+def _follow(average: Any, model: Any) -> None:
+    """Makes a moving average follow the parameters of a model, which a checkpoint has replaced."""
     average._parameters = [
         (name, parameter)
         for name, parameter in model.named_parameters()
@@ -102,6 +102,8 @@ def lock_runs(train: Module) -> None:
                 remove_leftovers(folder)
             elif any(folder.iterdir()):
                 _refuse_existing(folder)
+            # With `force` alone, the folder has been removed. With `recover` as well, AllenNLP
+            # raises an error.
             return original(params, serialization_dir, recover, force and recover, *args, **kwargs)
 
 
@@ -119,7 +121,7 @@ def _refuse_existing(folder: Path) -> None:
 
 
 def _checkpoints_in(folder: Path) -> list[str]:
-    """The names of the weights of epochs."""
+    """The names of the files with the weights of epochs."""
     return sorted(file.name for file in folder.glob("model_state_*.th"))
 
 

@@ -22,8 +22,8 @@ _MAX_NAMES = 20
 @after_import("allennlp.training.gradient_descent_trainer")
 def warn_of_options_without_effect(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: a mistyped option in the `trainer` of a config, such as `num_epoch`, is ignored without
-    a word, and so is a regular expression of `no_grad` or of a regularizer that matches no weight.
+    Symptom: a mistyped option in the `trainer` of a config, such as `num_epoch`, is silently
+    ignored, and so is a regular expression of `no_grad` or of a regularizer that matches no weight.
     Cause: the trainer takes any keyword, and looks for weights without counting them.
     """
     trainer = gradient_descent_trainer.GradientDescentTrainer
@@ -64,8 +64,8 @@ def _warn_of_regexes(model: Any, frozen: Iterable[str]) -> None:
 @after_import("allennlp.training.gradient_descent_trainer")
 def refuse_data_without_batches(gradient_descent_trainer: Module) -> None:
     """
-    Symptom: with `drop_last` and less data than a batch, a training learns nothing, without a word,
-    or its validation has a loss of 0, which is the best of all epochs.
+    Symptom: with `drop_last` and less data than a batch, a training silently learns nothing, or
+    its validation has a loss of 0, which is the best of all epochs.
     Cause: a loop over no batches is no error.
 
     With several workers, AllenNLP ends an epoch when one of them has no batch left.
@@ -91,7 +91,7 @@ def _n_batches(loader: Any) -> int | None:
     try:
         return len(loader)
     except TypeError:
-        # Of data that are read while they are used.
+        # The loader reads its data while they are used, and has no length.
         return None
 
 
@@ -133,6 +133,7 @@ def _names_without_data(model: Any) -> set[str]:
     losses = {"loss"}
     if model.get_regularization_penalty() is not None:
         losses.add("reg_loss")
+    # The trainer sets the mode again before each epoch.
     model.eval()
     try:
         return losses | set(model.get_metrics())

@@ -30,7 +30,9 @@ def read_config(archive: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _read_config(archive: str | PathLike[str]) -> dict[str, Any]:
-    """AllenNLP writes the config first, so the weights are not read."""
+    """
+    The config as it was written. It is the first file of an archive, so the weights are not read.
+    """
     from allennlp_today.config_error import FileContentError
 
     path = Path(archive)
@@ -51,6 +53,7 @@ def _read_config(archive: str | PathLike[str]) -> dict[str, Any]:
 
 
 def json_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of AllenNLP."""
     from allennlp_today.config_error import FileContentError
 
     try:
@@ -72,7 +75,7 @@ def overridden(config: dict[str, Any], overrides: Any, ext_vars: Any = None) -> 
 
 
 def _parsed(content: bytes, path: Path) -> dict[str, Any]:
-    """The content of a file of JSON that AllenNLP has written."""
+    """The JSON object in the content of a file that AllenNLP has written."""
     from allennlp_today.config_error import FileContentError
 
     if len(content) > _MAX_CONFIG:

@@ -18,7 +18,7 @@ from typing import Self
 __all__ = ["ForwardMember", "compare_checksums", "expect_regular_file", "is_tar", "plain_members"]
 __all__ += ["unpack", "unpack_tar", "unpack_zip"]
 
-_OF_THE_DISK = (
+_DISK_ERRORS = (
     errno.EACCES,
     errno.EDQUOT,
     errno.EFBIG,
@@ -69,7 +69,7 @@ def unpack(archive: str | PathLike[str], folder: Path) -> None:
         raise ValueError(f"{error}: {archive}") from None
     except Exception as error:
         # Others are what a reader of a damaged file happens to raise.
-        if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
             raise
         raise ValueError(f"expected a whole zip or tar file ({error!r:.200}): {archive}") from error
 
