@@ -97,8 +97,9 @@ def main() -> None:
         if run.variant != "input":
             continue
         theirs = with_embedder_of_allennlp(run.config, plan.variables["ELMO_TASKS_BILM"])
-        for name, config in (("ours", run.config), ("AllenNLP's", theirs)):
-            folder = run.folder / name[:4]
+        embedders = (("ours", "ours", run.config), ("AllenNLP's", "Alle", theirs))
+        for name, folder_name, config in embedders:
+            folder = run.folder / folder_name
             metrics = train(config, folder)
             dev = 100 * metrics.get(f"best_validation_{metric}", 0)
             test = 100 * metrics.get(f"test_{metric}", 0)

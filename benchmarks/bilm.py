@@ -78,11 +78,11 @@ def make_bilms(size: str, device: str, precisions: Sequence[str]) -> dict[str, L
             bilms["AllenNLP"] = allennlp_bilm(options_file, weight_file, device)
         bilms["torch"] = torch_bilm(ours, device)
         for name in precisions:
-            # Of torch's products of float32; TF32 is its setting "high".
-            products = "highest"
+            # TF32 is torch's setting "high" for products of float32.
+            product_precision = "highest"
             precision = name
             if name == "tf32":
-                products = "high"
+                product_precision = "high"
                 precision = "float32"
             bilm = Bilm.from_files(options_file, weight_file, precision=precision)
             bilm.requires_grad_(False).to(device)
@@ -92,12 +92,14 @@ def make_bilms(size: str, device: str, precisions: Sequence[str]) -> dict[str, L
                 # bfloat16 needs special processor instructions.
                 print(f"{size} without {name}: {error}")
                 continue
-            bilms[name] = partial(our_layers, bilm, products)
+            bilms[name] = partial(our_layers, bilm, product_precision)
     return bilms
 
 
-def our_layers(bilm: Bilm, products: str, character_ids: torch.Tensor) -> list[torch.Tensor]:
-    torch.set_float32_matmul_precision(products)
+def our_layers(
+    bilm: Bilm, product_precision: str, character_ids: torch.Tensor
+) -> list[torch.Tensor]:
+    torch.set_float32_matmul_precision(product_precision)
     layers = list(bilm(character_ids).layers)
     torch.set_float32_matmul_precision("highest")
     return layers

@@ -31,11 +31,12 @@ TEXT = (
     "She praised it on Monday in Berlin."
 )
 TASKS = ("ner", "srl", "coref", "sst", "pos")
-BILM = {"1 sentence": 1, "8 sentences": 8, "64 sentences": 64}
-# The trained models read the small size.
+# Entry points that embed sentences, and how many.
+N_SENTENCES = {"1 sentence": 1, "8 sentences": 8, "64 sentences": 64}
+# The trained models use the small biLM.
 ENTRY_POINTS = {
-    "small": [*BILM, "weights", "1 string", *TASKS, "spaCy ner", "/ner"],
-    "original": [*BILM, "weights"],
+    "small": [*N_SENTENCES, "weights", "1 string", *TASKS, "spaCy ner", "/ner"],
+    "original": [*N_SENTENCES, "weights"],
 }
 
 # A call of an entry point with the name in the text.
@@ -69,8 +70,8 @@ class EntryPoints:
             self.elmo = Elmo(Bilm(BilmOptions()).requires_grad_(False))
 
     def open(self, entry_point: str) -> Call:
-        if entry_point in BILM:
-            number = BILM[entry_point]
+        if entry_point in N_SENTENCES:
+            number = N_SENTENCES[entry_point]
             return lambda name: self.elmo.embed(sentences(number, name), progress=False)
         if entry_point == "weights":
             return self._weights()
@@ -227,30 +228,31 @@ class Times:
 def rows(size: str, n_threads: int, arguments: argparse.Namespace) -> Iterator[str]:
     """A row of the table for each entry point."""
     here = Process(arguments.here, size, n_threads)
-    others = [Process(checkout, size, n_threads) for checkout in arguments.other]
+    other = Process(arguments.other, size, n_threads) if arguments.other else None
     for entry_point in arguments.entry_points or ENTRY_POINTS[size]:
         repeats = arguments.repeats
-        if BILM.get(entry_point, 1) > 1:
+        if N_SENTENCES.get(entry_point, 1) > 1:
             repeats = max(3, repeats // 3)
         has_allennlp = entry_point == "1 sentence" and find_spec("allennlp") is not None
         ours = Times()
-        other = Times()
+        theirs = Times()
         allennlp = Times()
         for turn in range(repeats):
             here.measure(entry_point, turn, ours)
-            for process in others:
-                process.measure(entry_point, turn, other)
+            if other is not None:
+                other.measure(entry_point, turn, theirs)
             if has_allennlp:
                 here.measure("AllenNLP", turn, allennlp)
         row = f"{size:8} {n_threads}  {entry_point:12} "
         row += f"{ours.milliseconds:9.1f} {1000 * ours.shortest_cpu:9.1f}"
-        if others:
-            row += f"   other {other.compared_to(ours)}"
+        if other is not None:
+            row += f"   other {theirs.compared_to(ours)}"
         if has_allennlp:
             row += f"   AllenNLP {allennlp.compared_to(ours)}"
         yield row
-    for process in (here, *others):
-        process.close()
+    here.close()
+    if other is not None:
+        other.close()
 
 
 def main() -> None:
@@ -263,16 +265,15 @@ def main() -> None:
         "--repeats", type=int, default=15, help="turns; a third of them for several sentences"
     )
     parser.add_argument("--entry-points", nargs="+", metavar="NAME", help="only these")
-    parser.add_argument(
-        "--other", nargs=1, type=Path, default=[], metavar="FOLDER", help="a different checkout"
-    )
+    parser.add_argument("--other", type=Path, metavar="FOLDER", help="a different checkout")
     parser.add_argument("--answer", nargs=2, metavar=("SIZE", "THREADS"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.answer:
         answer(arguments.answer[0], int(arguments.answer[1]))
         return
     arguments.here = Path(__file__).resolve().parents[1]
-    arguments.other = [other.resolve() for other in arguments.other]
+    if arguments.other:
+        arguments.other = arguments.other.resolve()
     print(
         "Milliseconds, and the shortest CPU time; then, for the other checkout and for AllenNLP's "
         "biLM with the same\nweights, milliseconds and how many times ours: the median of the "

@@ -5,7 +5,7 @@ Prints a table in Markdown. Each cell is measured in a new process, which loads 
 short text, and then a text of the given number of words, with full stops or the same words without:
 the CPU time of the answer, the largest memory of the process (with the libraries and the model),
 and in brackets how many times as long the text takes without full stops. The words are held-out
-sentences of `data/open/`; the other text of a pair is short.
+sentences of `data/open/`. For `squad` and `snli`, which take two texts, the other one is short.
 """
 
 import argparse

@@ -39,8 +39,8 @@ MODELS = ("ner", "srl", "coref", "squad", "snli", "sst")
 HOSTILE = ("(", "=", "\U0001f600", "'s", "a:", "e\u0323\u0301", "\u0323\u0301", "(=_*#")
 # Known answers per model.
 N_KNOWN = 8
-# One in so many texts with new words is answered again at the end.
-CHECKED = 20
+# One in so many requests is checked at the end: a text with new words.
+CHECKED_EVERY = 20
 
 # The arguments of a model.
 Inputs = dict[str, str]
@@ -75,7 +75,10 @@ def inputs_of(model: str, words: int, draw: random.Random, *, is_new: bool = Fal
 
 
 def is_same(expected: Any, answer: Any) -> bool:
-    """Equal, numbers to 1e-4: the batch decides the last digits."""
+    """
+    Whether two answers are equal. Numbers may differ by 1e-4, because their last digits depend on
+    the batch.
+    """
     if isinstance(expected, dict):
         if expected.keys() != answer.keys():
             return False
@@ -136,7 +139,7 @@ class Client(threading.Thread):
         model = self.draw.choice(self.models)
         inputs = inputs_of(model, self.words, self.draw, is_new=True)
         answer = self.ask(model, inputs)
-        if answer is not None and self.n_requests % CHECKED == 1:
+        if answer is not None and self.n_requests % CHECKED_EVERY == 1:
             self.unchecked.append(Answered(model, inputs, answer))
 
     def ask(self, model: str, inputs: Inputs) -> Any:
@@ -192,16 +195,16 @@ class Health(threading.Thread):
     def run(self) -> None:
         while time.monotonic() < self.end:
             start = time.perf_counter()
-            answer(self.port, "/health")
+            request_json(self.port, "/health")
             self.seconds.append(time.perf_counter() - start)
             time.sleep(max(0.0, 1.0 - self.seconds[-1]))
 
 
 def post(port: int, path: str, inputs: Any) -> Any:
-    return answer(port, path, json.dumps(inputs).encode())
+    return request_json(port, path, json.dumps(inputs).encode())
 
 
-def answer(port: int, path: str, body: bytes | None = None) -> Any:
+def request_json(port: int, path: str, body: bytes | None = None) -> Any:
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
     # Without the proxy of the environment.
@@ -210,8 +213,10 @@ def answer(port: int, path: str, body: bytes | None = None) -> Any:
         return json.load(response)
 
 
-def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple[int, float]:
-    """Starts the service; its process, and the seconds until it answered."""
+def start_service(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple[int, float]:
+    """
+    Starts the service, and returns the id of its process and the seconds until it answered.
+    """
     command = [sys.executable, "-m", "uvicorn", "--factory", "elmo_tasks.web.serve:make_app"]
     command += ["--port", str(port), "--workers", str(arguments.workers), "--log-level", "warning"]
     environment = {
@@ -231,11 +236,11 @@ def started(arguments: argparse.Namespace, port: int, stack: ExitStack) -> tuple
     sys.exit("the server has stopped")
 
 
-def megabytes(process: int) -> float:
+def megabytes(pid: int) -> float:
     """The memory of a process and its children; what they share is counted once."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     own = 0.0
-    for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             own = int(line.split()[1]) / 1e3
     return own + sum(megabytes(int(child)) for child in children)
@@ -245,8 +250,8 @@ def quantile(seconds: list[float], share: float) -> float:
     return round(sorted(seconds)[int(share * (len(seconds) - 1))], 3)
 
 
-def loaded(
-    port: int, process: int | None, arguments: argparse.Namespace, settings: dict[str, Any]
+def figures_under_load(
+    port: int, pid: int | None, arguments: argparse.Namespace, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """The figures of a server under load. Prints the settings when the load starts."""
     from elmo_tasks import TrainedTask
@@ -270,8 +275,8 @@ def loaded(
     memory: list[float] = []
     while time.monotonic() < end:
         time.sleep(max(0.0, min(60.0, end - time.monotonic())))
-        if process is not None:
-            memory.append(round(megabytes(process)))
+        if pid is not None:
+            memory.append(round(megabytes(pid)))
     for client in clients:
         client.join()
     wall = time.monotonic() - start
@@ -343,13 +348,13 @@ def main() -> None:
     settings = {**vars(arguments), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
     with ExitStack() as stack:
         port = arguments.port
-        process = None
+        pid = None
         if port is None:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 port = free.getsockname()[1]
-            process, settings["start-up"] = started(arguments, port, stack)
-        print(json.dumps(loaded(port, process, arguments, settings)))
+            pid, settings["start-up"] = start_service(arguments, port, stack)
+        print(json.dumps(figures_under_load(port, pid, arguments, settings)))
 
 
 if __name__ == "__main__":

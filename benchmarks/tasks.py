@@ -4,8 +4,8 @@ The time of a training step in each of the six tasks: `python benchmarks/tasks.p
 Compares the models of the published configs, without ELMo and with it (layers from a warm cache),
 with AllenNLP's own model for the task, of the same size and without ELMo: `crf_tagger`, `esim`,
 `bcn`, `bidaf`, `srl` and `coref`. All take turns on the same batches in one process, so a busy
-machine slows all; the ratio of the times per step (forward, backward, clipping, optimizer) is what
-counts. The data is in `ELMO_TASKS_DATA`, by default the included sample data.
+machine slows all; the ratio of the times per step (forward, backward, clipping of the norm,
+optimizer) is what counts. The data is in `ELMO_TASKS_DATA`, by default the included sample data.
 """
 
 import argparse

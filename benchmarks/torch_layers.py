@@ -206,9 +206,11 @@ def encoder_calls(encoder: Encoder, device: str) -> dict[str, Callable[[], Resul
     from elmo_tasks.modules.recurrent.encoders import GruEncoder, LstmEncoder
 
     torch.manual_seed(0)
-    ours_class, theirs_class = LstmEncoder, nn.LSTM
+    ours_class = LstmEncoder
+    theirs_class = nn.LSTM
     if encoder.kind == "gru":
-        ours_class, theirs_class = GruEncoder, nn.GRU
+        ours_class = GruEncoder
+        theirs_class = nn.GRU
     shape = {"input_size": encoder.input_size, "hidden_size": encoder.hidden_size}
     ours = ours_class(**shape, bidirectional=True).to(device)
     theirs = theirs_class(**shape, bidirectional=True, batch_first=True).to(device)
@@ -298,7 +300,7 @@ def main() -> None:
     parser.add_argument("--clips", action="store_true", help="ours with the clips of the paper")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    # Once, that oneDNN does not support it.
+    # torch warns once that oneDNN does not support such LSTMs.
     warnings.filterwarnings("ignore", "LSTM with projections")
     print(f"torch {torch.__version__}, {arguments.threads} threads, {processor()}")
     head = f"{'':42} {'ours, ms':>9} {'packed':>9} {'padded':>9}"
