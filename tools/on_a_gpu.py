@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parents[1]
-# Seconds, in the order in which they run. AllenNLP is compared with only once.
+# The parts in the order in which they run, with the most seconds of each. The comparison with
+# AllenNLP runs only once.
 LIMITS = {
     "tests": 130,
     "speed": 90,
@@ -35,8 +36,11 @@ LIMITS = {
 BATCHES = (2048, 16384, 65536)
 
 
-class Rows:
-    """The measurements of this process: each is written as soon as it is known."""
+class Measurements:
+    """
+    Runs the measurements of this process with a time limit, and writes each value as soon as it is
+    known.
+    """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
@@ -113,7 +117,7 @@ def batches_of(sentences: Iterable[list[str]], n_words: int) -> Iterator[list[li
             batch = []
 
 
-def forward(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
+def forward(measurements: Measurements, arguments: argparse.Namespace, size: str) -> None:
     """Words per second through a frozen biLM, by precision and number of words of a batch."""
     import torch
     from bilm import SIZES
@@ -139,10 +143,10 @@ def forward(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
             ids = [BYTES.batch(batch).to(arguments.device) for batch in batches]
             with torch.no_grad():
                 speed = words_per_second(bilm, ids, n_all_words, arguments.device)
-                rows.add(row, precision, speed)
+                measurements.add(row, precision, speed)
                 if n_words == 16384 or arguments.tiny:
                     milliseconds = busy(bilm, ids[0])
-                    rows.add(f"{row}, milliseconds of the GPU", precision, milliseconds)
+                    measurements.add(f"{row}, milliseconds of the GPU", precision, milliseconds)
 
 
 def busy(run: Callable[..., object], *batch: Any) -> float:
@@ -169,7 +173,7 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
+def training(measurements: Measurements, arguments: argparse.Namespace, size: str) -> None:
     """
     Words per second of training, as in benchmarks/train_bilm.py, and the GPU's memory and share.
     """
@@ -208,15 +212,15 @@ def training(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
         for batch in islice(batches, 3, None):
             n_words += trained.run_step(*batch)
         synchronize(arguments.device)
-        rows.add(row, precision, n_words / (time.perf_counter() - start))
+        measurements.add(row, precision, n_words / (time.perf_counter() - start))
         if is_cuda:
-            rows.add(f"{row}, GB", precision, torch.cuda.max_memory_allocated() / 1e9)
+            measurements.add(f"{row}, GB", precision, torch.cuda.max_memory_allocated() / 1e9)
         if is_cuda or arguments.tiny:
             milliseconds = busy(trained.run_step, *batches[3])
-            rows.add(f"{row}, milliseconds of the GPU", precision, milliseconds)
+            measurements.add(f"{row}, milliseconds of the GPU", precision, milliseconds)
 
 
-def embedding(rows: Rows, arguments: argparse.Namespace) -> None:
+def embedding(measurements: Measurements, arguments: argparse.Namespace) -> None:
     """Words per second of `Elmo.embed_iter`."""
     from elmo_tasks import Elmo
 
@@ -232,18 +236,18 @@ def embedding(rows: Rows, arguments: argparse.Namespace) -> None:
             for _ in elmo.embed_iter(sentences, progress=False):
                 pass
             times.append(time.perf_counter() - start)
-        rows.add("embed_iter, small-open", precision, n_words / min(times))
+        measurements.add("embed_iter, small-open", precision, n_words / min(times))
     if arguments.name != "base":
         print(Elmo.from_pretrained(device=arguments.device, precision="auto"), flush=True)
 
 
 def speed(arguments: argparse.Namespace) -> None:
-    rows = Rows(arguments)
+    measurements = Measurements(arguments)
     sizes = ["tiny"] if arguments.tiny else ["small", "original"]
-    rows.limited(embedding, 40)
+    measurements.limited(embedding, 40)
     for measure in (training, forward):
         for size in sizes:
-            rows.limited(measure, 40, size)
+            measurements.limited(measure, 40, size)
 
 
 def allennlp(arguments: argparse.Namespace) -> None:
@@ -251,7 +255,7 @@ def allennlp(arguments: argparse.Namespace) -> None:
     import torch
     from bilm import PRECISIONS, compare, make_bilms, parts_of, sentences
 
-    rows = Rows(arguments)
+    measurements = Measurements(arguments)
     all_sentences = sentences()
     sizes = ["small", "original"]
     batch_sizes = [1, 8, 64, 512]
@@ -259,17 +263,17 @@ def allennlp(arguments: argparse.Namespace) -> None:
         sizes = ["tiny"]
         batch_sizes = [1, 8]
 
-    def measure(rows: Rows, arguments: argparse.Namespace, size: str) -> None:
+    def measure(measurements: Measurements, arguments: argparse.Namespace, size: str) -> None:
         with torch.no_grad():
             bilms = make_bilms(size, arguments.device, PRECISIONS[arguments.device])
             for batch_size in batch_sizes:
                 parts = parts_of(all_sentences, batch_size)
                 speeds = compare(arguments.device, bilms, parts, repeats=2)
                 for name, tokens_per_second in speeds.items():
-                    rows.add(f"{size}, {batch_size} sentences", name, tokens_per_second)
+                    measurements.add(f"{size}, {batch_size} sentences", name, tokens_per_second)
 
     for size in sizes:
-        rows.limited(measure, 60, size)
+        measurements.limited(measure, 60, size)
 
 
 def tasks(arguments: argparse.Namespace) -> None:
@@ -279,9 +283,9 @@ def tasks(arguments: argparse.Namespace) -> None:
     from allennlp.models.archival import load_archive
     from allennlp.predictors import Predictor
 
-    rows = Rows(arguments)
+    measurements = Measurements(arguments)
 
-    def vectors_in_spacy(rows: Rows, arguments: argparse.Namespace) -> None:
+    def vectors_in_spacy(measurements: Measurements, arguments: argparse.Namespace) -> None:
         if arguments.device == "cuda":
             spacy.require_gpu()
         nlp = spacy.blank("en")
@@ -294,9 +298,9 @@ def tasks(arguments: argparse.Namespace) -> None:
         start = time.perf_counter()
         list(nlp.pipe(docs))
         seconds = time.perf_counter() - start
-        rows.add("vectors in spaCy", arguments.device, sum(map(len, docs)) / seconds)
+        measurements.add("vectors in spaCy", arguments.device, sum(map(len, docs)) / seconds)
 
-    def entities(rows: Rows, arguments: argparse.Namespace) -> None:
+    def entities(measurements: Measurements, arguments: argparse.Namespace) -> None:
         n_sentences = 20 if arguments.tiny else 600
         sentences = sentences_of(arguments.text, 15_000)[:n_sentences]
         inputs = [{"sentence": " ".join(words)} for words in sentences]
@@ -309,10 +313,10 @@ def tasks(arguments: argparse.Namespace) -> None:
             for first in range(0, len(inputs), 200):
                 predictor.predict_batch_json(inputs[first : first + 200])
             seconds = time.perf_counter() - start
-            rows.add("NER", device, sum(map(len, sentences)) / seconds)
+            measurements.add("NER", device, sum(map(len, sentences)) / seconds)
 
-    rows.limited(vectors_in_spacy, 25)
-    rows.limited(entities, 40)
+    measurements.limited(vectors_in_spacy, 25)
+    measurements.limited(entities, 40)
 
 
 def run(part: str, arguments: argparse.Namespace, seconds: float) -> None:
