@@ -34,8 +34,8 @@ _CASES: dict[str, Callable[[str], str]] = {
 }
 # A bracket of a tree, or a tag and its word.
 _TREE_TOKEN = re.compile(r"\(|\)|[^\s()]+(?:\s+[^\s()]+)?")
-# Kinds of text in GUM with an open licence: CC BY (Wikinews) and CC BY-SA (Wikipedia, Wikivoyage).
-# GUM's own development and test documents of these kinds.
+# GUM's development and test documents of the kinds of text with an open licence: CC BY (Wikinews)
+# and CC BY-SA (Wikipedia, Wikivoyage).
 HELD_BACK = {
     "news": ("homeopathic", "iodine", "nasa", "sensitive"),
     "interview": ("cyclone", "gaming", "hill", "libertarian"),
@@ -60,7 +60,8 @@ _LABELS = {
 
 def entities(source: Path, case: str = "") -> str:
     """
-    Words and tags in two columns, with the labels of our model, of UNER, WNUT-17 or our own files.
+    Words and tags in two columns, with the labels of our model. The source is a file of UNER, of
+    WNUT-17, or one of ours.
     """
     return cased(_entities(source), case)
 
@@ -96,8 +97,8 @@ def cased(content: str, case: str) -> str:
 
 def documents(gum: Path, kind: str, to_train: bool = False) -> str:
     """
-    OntoGUM's coreference in columns of CoNLL-2012, with the sentences of its other file: of the
-    documents that are held back, or of all others.
+    OntoGUM's coreference in columns of CoNLL-2012, with the sentences of the CoNLL-U file of the
+    same name. The documents are those that are held back, or with `to_train` all others.
     """
     lines = []
     for file in sorted((gum / "coref/ontogum/conll").glob(f"GUM_{kind}_*.conll")):
@@ -142,7 +143,8 @@ def propositions(propbank: Path, trees: Path, kind: str) -> str:
         lines.append(f"#begin document ({file.stem}); part 000")
         lines += _proposition_lines(file, tree_files[0])
         lines.append("#end document")
-    # Five roles that the training data does not have: as a rare one that it has, they are errors.
+    # Five roles have labels that the training data lacks, so the model has no number for them. With
+    # a rare label that it has, they count as errors.
     return re.sub(r"\((?:R-ARGM-PRP|R-ARGM-EXT|ARGM-DSP)\*", "(ARGA*", "\n".join(lines)) + "\n"
 
 
@@ -259,7 +261,7 @@ def articles(source: Path, case: str, number: int) -> str:
 
 @contextmanager
 def temporary_file(content: str, suffix: str) -> Iterator[str]:
-    """The name of a file with some content."""
+    """The name of a temporary file with this content."""
     with tempfile.NamedTemporaryFile("w", suffix=suffix, encoding="utf-8") as file:
         file.write(content)
         file.flush()
@@ -321,8 +323,8 @@ def parts_of_speech(archive: Path, *, source: Path, case: str) -> Scores:
 
 def reliability(archive: Path, *, source: Path) -> Scores:
     """
-    Of the names found, by their probability: a measure and which share is right; last, the mean
-    gap.
+    For each tenth of the probability, the share of the found names that is right; and last, the
+    mean difference between probability and share.
     """
     from elmo_tasks.text.tags import tags_to_spans
 
@@ -339,24 +341,24 @@ def reliability(archive: Path, *, source: Path) -> Scores:
             number = min(int(10 * span["score"]), 9)
             bins[number].append((span["score"], is_right))
     scores = {}
-    gaps = 0.0
+    sum_of_differences = 0.0
     for number, names in enumerate(bins):
         if not names:
             continue
         n_names = len(names)
         mean = 100 * sum(score for score, _ in names) / n_names
         right = 100 * sum(is_right for _, is_right in names) / n_names
-        gaps += n_names * abs(mean - right)
+        sum_of_differences += n_names * abs(mean - right)
         limits = f"{number / 10:.1f} to {(number + 1) / 10:.1f}"
         named = f"{n_names} with a probability of {limits} (mean {mean / 100:.2f})"
         scores[f"right, of {named}, in per cent"] = right
-    name_of_gap = "mean difference of probability and share that is right, in points"
-    scores[name_of_gap] = gaps / sum(len(names) for names in bins)
+    name_of_difference = "mean difference of probability and share that is right, in points"
+    scores[name_of_difference] = sum_of_differences / sum(len(names) for names in bins)
     return scores
 
 
-def share_equal(guesses: list[bool], golds: list[bool]) -> float:
-    """In per cent."""
+def accuracy_of(guesses: list[bool], golds: list[bool]) -> float:
+    """The share of guesses that are right, in per cent."""
     n_right = sum(guess == gold for guess, gold in zip(guesses, golds, strict=True))
     return 100 * n_right / len(golds)
 
@@ -368,7 +370,7 @@ def entailment(archive: Path, *, pairs: Callable[[], list[tuple[str, str, bool]]
     results = task([(premise, hypothesis) for premise, hypothesis, _ in rows])
     guesses = [max(result, key=result.__getitem__) == "entailment" for result in results]
     golds = [is_entailed for _, _, is_entailed in rows]
-    return {"accuracy": share_equal(guesses, golds)}
+    return {"accuracy": accuracy_of(guesses, golds)}
 
 
 def monotone_changes(source: Path) -> list[tuple[str, str, bool]]:
@@ -387,8 +389,10 @@ def captions(source: Path, case: str) -> list[tuple[str, str, bool]]:
     change = _CASES[case]
     pairs: list[tuple[str, str, bool]] = []
     for line in source.read_text("utf-8").splitlines():
+        if len(pairs) == 3000:
+            break
         row = json.loads(line)
-        if row["gold_label"] == "-" or len(pairs) == 3000:
+        if row["gold_label"] == "-":
             continue
         is_entailed = row["gold_label"] == "entailment"
         pairs.append((change(row["sentence1"]), change(row["sentence2"]), is_entailed))
@@ -405,7 +409,7 @@ def sentiment(archive: Path, *, labelled: Callable[[], list[tuple[str, bool]]]) 
         stars = result["probabilities"]
         guesses.append(stars[4] + stars[5] > stars[1] + stars[2])
     golds = [is_positive for _, is_positive in texts]
-    return {"accuracy": share_equal(guesses, golds)}
+    return {"accuracy": accuracy_of(guesses, golds)}
 
 
 def reviews(source: Path) -> list[tuple[str, bool]]:
@@ -514,7 +518,7 @@ def question_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
 
 
 def sentence_evaluations(folder: Path, data: Path) -> Iterator[Evaluation]:
-    """Of entailment and sentiment."""
+    """The evaluations of the two tasks with sentences: entailment and sentiment."""
     snli = data / "snli/test.jsonl"
     for case in _CASES:
         score = partial(entailment, pairs=partial(captions, snli, case))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "models"
-_PLAN = "the run with ELMo of the plan `open` (`training_configs/open.jsonnet`)"
+_TRAINED_BY_PLAN = "the run with ELMo of the plan `open` (`training_configs/open.jsonnet`)"
 # The instructions that decide about the speed of products.
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 # For each task: what its card says.
@@ -37,8 +37,11 @@ CARDS: dict[str, dict[str, Any]] = json.loads(
 )
 
 
-def reduce(run: Path, folder: Path, roots: dict[str, str]) -> None:
-    """Writes the model of a finished run to a folder that `load_archive` accepts."""
+def write_reduced(run: Path, folder: Path, roots: dict[str, str]) -> None:
+    """
+    Writes the model of a finished run to a folder that `load_archive` accepts. `roots` maps paths
+    of this machine to what replaces them in the config.
+    """
     from elmo_tasks.files.json_files import file_digest
     from elmo_tasks.files.shipped import DEFAULT_BILM, PRETRAINED
 
@@ -119,7 +122,8 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
 
 def largest_difference(left: Any, right: Any) -> float:
     """
-    Of two numbers at the same position in JSON; texts and lists of other lengths are not compared.
+    The largest difference between two numbers at the same position in two JSON values. Texts, and
+    lists of different lengths, are not compared.
     """
     pairs = []
     if isinstance(left, dict):
@@ -131,14 +135,17 @@ def largest_difference(left: Any, right: Any) -> float:
     return max((largest_difference(*pair) for pair in pairs), default=0.0)
 
 
-def processor() -> str:
-    """The instructions that decide about the speed of products."""
+def instructions() -> str:
+    """The instructions of this processor among `_INSTRUCTIONS`, separated by commas."""
     flags = set(Path("/proc/cpuinfo").read_text().split())
     return ", ".join(flag for flag in _INSTRUCTIONS if flag in flags)
 
 
-def measured(archive: Path, data: str, file: Path) -> dict[str, Any]:
-    """What `measure` returns, by a process of its own, whose memory it is."""
+def measure_in_new_process(archive: Path, data: str, file: Path) -> dict[str, Any]:
+    """
+    The result of `measure` in a new process, so that the memory is that of one model; or what
+    `file` has from an earlier call.
+    """
     if not file.exists():
         command = [sys.executable, __file__, "--measure", str(archive), data, str(file)]
         subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
@@ -199,10 +206,10 @@ def publish(runs: "list[Run]", roots: dict[str, str]) -> None:
     if not (best.folder / "half.json").exists():
         # The model of an earlier training is replaced.
         shutil.rmtree(folder, ignore_errors=True)
-        reduce(trained, folder, roots)
+        write_reduced(trained, folder, roots)
     data = best.config.get("test_data_path") or best.config["validation_data_path"]
-    full = measured(trained, data, best.folder / "full.json")
-    half = measured(folder, data, best.folder / "half.json")
+    full = measure_in_new_process(trained, data, best.folder / "full.json")
+    half = measure_in_new_process(folder, data, best.folder / "half.json")
     write_card(best, folder, full, half, [run.file for run in runs])
 
 
@@ -210,10 +217,10 @@ def score_on_dev(run: "Run") -> float:
     return float(json.loads(run.file.read_text())["dev"])
 
 
-def studied(task: str, study: str, title: str, seed: int) -> list[str]:
+def table_of_study(task: str, study: str, title: str, seed: int) -> list[str]:
     """
-    A table with the rows of a study in `results/studies.csv`, if it has any of a model: those of
-    the seed of the model, and the mean and deviation of all seeds.
+    A table of the rows that `results/studies.csv` has for a model in a study, or nothing: the
+    values for the seed of the model, and the mean and deviation of all seeds.
     """
     values: dict[str, dict[str, float]] = {}
     with open(ROOT / "results/studies.csv", encoding="utf-8") as file:
@@ -236,7 +243,7 @@ def studied(task: str, study: str, title: str, seed: int) -> list[str]:
         if n_seeds > 1:
             cells.append(mean_and_deviation(list(values_by_seed.values())))
         rows.append(f"| {measure} | {' | '.join(cells)} |")
-    return [*head, *rows, ""]
+    return [*head, *rows, ""] if rows else []
 
 
 def mean_and_deviation(values: list[float]) -> str:
@@ -289,7 +296,7 @@ def write_card(
     example = task.predictor.examples[0]
     call = ", ".join(json.dumps(text, ensure_ascii=False) for text in example)
     result = json.dumps(task(*example), indent=1, ensure_ascii=False)
-    trained = _PLAN
+    trained = _TRAINED_BY_PLAN
     if "config" in card:
         trained = f"`tools/{run.variant}.jsonnet`"
     best = ""
@@ -319,9 +326,9 @@ def write_card(
         lines.append(f"| {name} | {value} |")
     lines.append("")
     on_other_text = "On text of other kinds (`tools/other_text.py`)"
-    lines += studied(run.task, "other text", on_other_text, run.seed)
+    lines += table_of_study(run.task, "other text", on_other_text, run.seed)
     by_probability = "Found names on the dev set, by probability"
-    lines += studied(run.task, "reliability", by_probability, run.seed)
+    lines += table_of_study(run.task, "reliability", by_probability, run.seed)
     lines += [
         f"**Bad at** {card['bad_at']}",
         "",
@@ -359,7 +366,7 @@ def facts(
         f"{paper_task.score}, {paper_task.split} set": (
             f"{reduced_score:.1f}; {scores_of_seeds(run, paper_task.split, files)}"
         ),
-        "speed": f"{speed}, {half['machine']} ({processor()})",
+        "speed": f"{speed}, {half['machine']} ({instructions()})",
         "memory": f"{half['memory_mb']:,} MB with Python, torch and AllenNLP",
         "size": f"{n_bytes / 1e6:.1f} MB, without the biLM `small-open` that the package has",
         "whole archive of the training": (
