@@ -40,10 +40,10 @@ def expanded_configs() -> dict[str, str]:
 
 
 def _formatted(value: Any, indent: str = "", key: str = "") -> str:
-    """A value as JSON: on one line if it fits, and else with a line for each of its items."""
-    is_small = not isinstance(value, dict | list)
+    """A value as JSON: on one line if it fits, and otherwise with a line for each of its items."""
+    is_single_value = not isinstance(value, dict | list)
     line = indent + key + json.dumps(_in_order(value), ensure_ascii=False)
-    if is_small or (indent and len(line) < _COLUMNS):
+    if is_single_value or (indent and len(line) < _COLUMNS):
         return line
     inner = f"{indent}  "
     if isinstance(value, list):
@@ -66,7 +66,10 @@ def _in_order(value: Any) -> Any:
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else 99, name))
+    def position(name: str) -> tuple[int, str]:
+        return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)
+
+    return sorted(names, key=position)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ _README_COLUMNS = {
     "increase": "increase",
     "paper: increase": "paper",
 }
-# Of Table 1, in a table of their own: one table would be too wide to read.
+# These columns of Table 1 are in a second table, because one would be too wide to read.
 _COLUMNS_OF_THE_PAPER = ["paper: trained on", "previous", "paper: baseline", "paper: ELMo"]
 _OPEN = Path("results/open")
 _STOPPED = Path("results/stopped")
@@ -79,7 +79,9 @@ def main() -> None:
         before, _, _ = old.partition(_BEGIN)
         _, _, after = old.partition(_END)
         new = f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}"
-        if new != old and arguments.check:
+        if new == old:
+            continue
+        if arguments.check:
             sys.exit(f"{path} differs from results/: run `make results`")
         path.write_text(new, "utf-8")
     if not arguments.check:
@@ -112,7 +114,7 @@ def readme_table(plan: Plan, stopped: pd.DataFrame, runs: pd.DataFrame) -> str:
     rows = known_table(plan, "table 1", stopped).rows
     is_stopped = rows["epochs (best)"].str.startswith("stopped")
     stars = is_stopped.map({True: "*", False: ""})
-    # Without what is in brackets: the relative increase.
+    # Without the relative increase, which is in brackets.
     rows["increase"] = rows["increase (relative)"].str.split().str[0] + stars
     rows["paper: increase"] = "+" + rows["paper: increase (relative)"].str.split().str[0]
     # "9,231 questions"
@@ -200,9 +202,9 @@ def old_and_new(new: pd.DataFrame, stopped: pd.DataFrame) -> pd.DataFrame:
             whole_runs = whole(runs)
             baseline_mean = scores_by_seed(whole_runs, name, baseline, task.split).mean()
             elmo_mean = scores_by_seed(whole_runs, name, elmo, task.split).mean()
-            row[f"baseline, {when}"] = number(baseline_mean)
-            row[f"ELMo, {when}"] = number(elmo_mean)
-            row[f"gain, {when}"] = number(elmo_mean - baseline_mean)
+            row[f"baseline, {when}"] = formatted(baseline_mean)
+            row[f"ELMo, {when}"] = formatted(elmo_mean)
+            row[f"gain, {when}"] = formatted(elmo_mean - baseline_mean)
         task_runs = whole(new[new["task"] == name])
         baseline_runs = task_runs[task_runs["variant"] == baseline]
         elmo_runs = task_runs[task_runs["variant"] == elmo]
@@ -219,17 +221,18 @@ def costs(runs: pd.DataFrame) -> dict[str, str]:
     epochs = runs["epochs"]
     return {
         "seeds": str(len(runs)),
-        "best epoch": number(epochs.map(best_epoch).mean(), 0),
-        "last epoch": number(epochs.map(len).mean(), 0),
-        "seconds": number(runs["seconds"].mean(), 0),
+        "best epoch": formatted(epochs.map(best_epoch).mean(), 0),
+        "last epoch": formatted(epochs.map(len).mean(), 0),
+        "seconds": formatted(runs["seconds"].mean(), 0),
     }
 
 
 def whole(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs on whole training sets."""
     return runs[runs["size"].isna()]
 
 
-def number(value: float, n_decimals: int = 1) -> str:
+def formatted(value: float, n_decimals: int = 1) -> str:
     return "–" if pd.isna(value) else f"{value:,.{n_decimals}f}"
 
 
