@@ -7,7 +7,7 @@
 // see:   docs/tasks/coref.md; as plain JSON, expanded/coref.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
+local glove = environment.glove;  // GloVe vectors: file and width.
 local characters = { dim: 8, filters: 50, widths: [3, 4, 5] };
 
 {
@@ -23,7 +23,7 @@ local characters = { dim: 8, filters: 50, widths: [3, 4, 5] };
   test_data_path: environment.data('coref/test.conll'),
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    // All words of the file, because they occur in test data.
+    // -1: all words of the file, because test data may contain any of them.
     min_pretrained_embeddings: { tokens: -1 },
   },
   model: {
@@ -67,7 +67,7 @@ local characters = { dim: 8, filters: 50, widths: [3, 4, 5] };
     feature_dim: 20,
     lexical_dropout: 0.5,
     dropout: 0.2,
-    // TensorFlow's default, and orthogonal weights in the LSTM.
+    // TensorFlow's default for the scorers and the head, and orthogonal weights in the LSTM.
     initializer: {
       regexes: [
         [

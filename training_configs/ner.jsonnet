@@ -7,7 +7,7 @@
 // see:   docs/tasks/ner.md; as plain JSON, expanded/ner.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
+local glove = environment.glove;  // GloVe vectors: file and width.
 local characters = { dim: 16, filters: 128, width: 3 };
 
 {

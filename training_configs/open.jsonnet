@@ -18,7 +18,7 @@ local curves(seeds) = { 'figure 1': seeds };
 local patience(epochs, limit=200) = { 'trainer.num_epochs': limit, 'trainer.patience': epochs };
 local batches_of(size) = { 'data_loader.batch_sampler.batch_size': size };
 
-// An epoch on 1% or 10% of a training set is a few steps, so a run waits for more of them.
+// An epoch on 1% or 10% of a training set has few steps, so a run waits for more epochs.
 local slowly(epochs) = patience(epochs, limit=2000);
 // The same for SNLI's learning rate, which otherwise is halved after each epoch without a better
 // score: five times before a run ends, as on the whole set.

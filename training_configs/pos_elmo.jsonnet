@@ -7,8 +7,8 @@
 // see:   docs/tasks/pos.md; as plain JSON, expanded/pos_elmo.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
-local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
+local glove = environment.glove;  // GloVe vectors: file and width.
+local bilm = environment.bilm;  // Options, weights, indexer, and the width of the vectors.
 local characters = { dim: 16, filters: 128, width: 3 };
 
 {

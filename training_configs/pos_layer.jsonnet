@@ -7,7 +7,7 @@
 // see:   docs/tasks/pos.md; as plain JSON, expanded/pos_layer.json
 local environment = import 'lib/environment.libsonnet';
 
-local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
+local bilm = environment.bilm;  // Options, weights, indexer, and the width of the vectors.
 
 {
   dataset_reader: {

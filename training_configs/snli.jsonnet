@@ -7,7 +7,7 @@
 // see:   docs/tasks/snli.md; as plain JSON, expanded/snli.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
+local glove = environment.glove;  // GloVe vectors: file and width.
 
 {
   // Units of each direction of the LSTMs, and of the fully connected layers.
@@ -22,7 +22,7 @@ local glove = environment.glove;  // Its file and its width.
   test_data_path: environment.data('snli/test.jsonl'),
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    // All words of the file, because they occur in test data.
+    // -1: all words of the file, because test data may contain any of them.
     min_pretrained_embeddings: { tokens: -1 },
   },
   model: {

@@ -7,8 +7,8 @@
 // see:   docs/tasks/snli.md; as plain JSON, expanded/snli_elmo.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
-local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
+local glove = environment.glove;  // GloVe vectors: file and width.
+local bilm = environment.bilm;  // Options, weights, indexer, and the width of the vectors.
 
 {
   // Units of each direction of the LSTMs, and of the fully connected layers.
@@ -26,7 +26,7 @@ local bilm = environment.bilm;  // Its options, its weights, and the width of it
   test_data_path: environment.data('snli/test.jsonl'),
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    // All words of the file, because they occur in test data.
+    // -1: all words of the file, because test data may contain any of them.
     min_pretrained_embeddings: { tokens: -1 },
   },
   model: {

@@ -7,7 +7,7 @@
 // see:   docs/tasks/squad.md; as plain JSON, expanded/squad.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
+local glove = environment.glove;  // GloVe vectors: file and width.
 local characters = { dim: 20, filters: 100, width: 5 };
 // Units of each direction of the biGRUs.
 local hidden = 90;
@@ -31,7 +31,7 @@ local token_indexers = {
   validation_data_path: environment.data('squad/dev.json'),
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    // All words of the file, because they occur in test data.
+    // -1: all words of the file, because test data may contain any of them.
     min_pretrained_embeddings: { tokens: -1 },
   },
   model: {

@@ -7,8 +7,8 @@
 // see:   docs/tasks/squad.md; as plain JSON, expanded/squad_elmo.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
-local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
+local glove = environment.glove;  // GloVe vectors: file and width.
+local bilm = environment.bilm;  // Options, weights, indexer, and the width of the vectors.
 local characters = { dim: 20, filters: 100, width: 5 };
 // Units of each direction of the biGRUs.
 local hidden = 90;
@@ -33,7 +33,7 @@ local token_indexers = {
   validation_data_path: environment.data('squad/dev.json'),
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    // All words of the file, because they occur in test data.
+    // -1: all words of the file, because test data may contain any of them.
     min_pretrained_embeddings: { tokens: -1 },
   },
   model: {

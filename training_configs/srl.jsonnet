@@ -7,7 +7,7 @@
 // see:   docs/tasks/srl.md; as plain JSON, expanded/srl.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
+local glove = environment.glove;  // GloVe vectors: file and width.
 // Width of the vector that marks whether a word is the predicate.
 local predicate_dim = 100;
 

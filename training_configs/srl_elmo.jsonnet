@@ -7,8 +7,8 @@
 // see:   docs/tasks/srl.md; as plain JSON, expanded/srl_elmo.json
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
-local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
+local glove = environment.glove;  // GloVe vectors: file and width.
+local bilm = environment.bilm;  // Options, weights, indexer, and the width of the vectors.
 // Width of the vector that marks whether a word is the predicate.
 local predicate_dim = 100;
 

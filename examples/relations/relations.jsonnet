@@ -1,8 +1,8 @@
 // Relations between two names in a sentence, with ELMo and GloVe as the vectors of words.
 local environment = import 'lib/environment.libsonnet';
 
-local glove = environment.glove;  // Its file and its width.
-local bilm = environment.bilm;  // Its options, its weights, and the width of its vectors.
+local glove = environment.glove;  // GloVe vectors: file and width.
+local bilm = environment.bilm;  // Options, weights, indexer, and the width of the vectors.
 
 {
   dataset_reader: {
@@ -16,7 +16,7 @@ local bilm = environment.bilm;  // Its options, its weights, and the width of it
   validation_data_path: self.train_data_path,
   vocabulary: {
     pretrained_files: { tokens: glove.file },
-    // All words of the file, because they occur in texts.
+    // -1: all words of the file, because texts may contain any of them.
     min_pretrained_embeddings: { tokens: -1 },
   },
   model: {

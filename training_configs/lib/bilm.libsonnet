@@ -6,7 +6,7 @@ local filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 10
 // Words per training window in bilm-tf.
 local window = 20;
 
-// Sizes that the authors published, with the training settings of each.
+// Two of the sizes that the authors published, and how we train each.
 local sizes = {
   original: {
     cells: 4096,

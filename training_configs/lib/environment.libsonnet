@@ -35,7 +35,7 @@ local width_in(path) = (
     width: 2 * bilm.options.lstm.projection_dim,
     indexer: {
       type: 'elmo',
-      // Of ELMoForManyLangs.
+      // Only biLMs of ELMoForManyLangs have dictionaries.
       [if std.objectHas(bilm.options, 'dictionaries') then 'unicode_characters']:
         bilm.options.char_cnn.max_characters_per_token,
     },

@@ -36,6 +36,7 @@ function(
     pooling: pooling,
     [if lr != null then 'requires_grad']: true,
   },
+  // `super` is the trainer of the config that this one is added to (`trainer+:`).
   trainer: {
     // Adadelta's learning rate has no meaning for a transformer, so Adam then trains all weights.
     [if lr != null then 'optimizer']:
