@@ -8,15 +8,16 @@ BIN := $(VENV)/bin
 # pip compiles nothing (`--no-compile`), so Python must be allowed to cache compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --no-warn-conflicts --no-compile
-# On the included sample data, regardless of the environment; small batches and few epochs.
+# `allennlp` on the included sample data, whatever the environment says.
 DEMO := env -u ELMO_TASKS_DATA -u ELMO_TASKS_GLOVE -u ELMO_TASKS_BILM -u ELMO_TASKS_CACHE ALLENNLP_LOG_LEVEL=WARNING $(BIN)/allennlp
-DEMO_RUN := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
+# Small batches and few epochs.
+DEMO_OVERRIDES := {"evaluate_on_test": true, "data_loader.batch_sampler.batch_size": 8, "trainer.num_epochs": 12}
 
 .DEFAULT_GOAL := help
 # For `make replicate`: tasks of Table 1, and the number of seeds.
 TASKS ?= ner
 SEEDS ?= 1
-# For `make test-rounding`: the tests that compute.
+# The tests that compute, for `make test-rounding`.
 ROUNDED := $(addprefix tests/, bilm commands corpora data metrics models modules paper predictors spacy trainer vectors)
 
 .PHONY: help install demo replicate models test test-rounding test-all check format docs results configs clean
@@ -31,7 +32,7 @@ $(VENV)/.demo: setup.cfg setup.py pyproject.toml allennlp.txt allennlp_today/pyp
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "elmo_tasks needs Python 3.11 or later: make PYTHON=python3.12"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import torch' 2> /dev/null || $(PIP) $(TORCH)
-	@rm -rf elmo_tasks.egg-info  # of an earlier `pip install .`: it would hide the installed entry points
+	@rm -rf elmo_tasks.egg-info
 	$(PIP) --editable '.[allennlp]'
 	$(PIP) --no-deps -r allennlp.txt
 	@touch $@
@@ -41,8 +42,8 @@ $(VENV)/.dev: $(VENV)/.demo
 	@touch $@
 
 demo: $(VENV)/.demo  ## train NER without and with ELMo on the sample data, predict, and show the scores
-	@$(DEMO) train training_configs/ner.jsonnet -s demo/ner --force -o '$(DEMO_RUN)'
-	@$(DEMO) train training_configs/ner_elmo.jsonnet -s demo/ner_elmo --force -o '$(DEMO_RUN)'
+	@$(DEMO) train training_configs/ner.jsonnet -s demo/ner --force -o '$(DEMO_OVERRIDES)'
+	@$(DEMO) train training_configs/ner_elmo.jsonnet -s demo/ner_elmo --force -o '$(DEMO_OVERRIDES)'
 	@$(DEMO) predict demo/ner_elmo/model.tar.gz fixtures/ner/test.txt --use-dataset-reader --batch-size 32 --output-file demo/predictions.jsonl --silent
 	@$(BIN)/python -c 'import json; [print(f"{name:8} test F1 %.2f" % (100 * json.load(open(f"demo/{name}/metrics.json"))["test_f1-measure-overall"])) for name in ("ner", "ner_elmo")]'
 

@@ -13,13 +13,17 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 README = Path(__file__).parents[1] / "README.md"
 # What may precede a block, its language and its lines.
 BLOCK = re.compile(r"(?:<!-- (.*?) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
 
-if __name__ == "__main__":
-    n_left, printed, names = int(sys.argv[1]), "", {}
+
+def main() -> None:
+    n_left = int(sys.argv[1])
+    printed = ""
+    namespace: dict[str, Any] = {}
     os.chdir(tempfile.mkdtemp())
     for model in (README.parent / "models").iterdir():
         shutil.copytree(model, model.name)
@@ -36,8 +40,12 @@ if __name__ == "__main__":
             output = io.StringIO()
             if language == "python":
                 with contextlib.redirect_stdout(output):
-                    exec(block, names)
+                    exec(block, namespace)
             else:
                 subprocess.run(["bash", "-ec", block], check=True)
             printed = output.getvalue()
             print(printed, flush=True)
+
+
+if __name__ == "__main__":
+    main()
