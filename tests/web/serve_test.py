@@ -11,7 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -218,12 +220,6 @@ class TestPages:
     def test_the_state_has_a_head(self, client, path):
         assert client.head(path).status_code == client.get(path).status_code == 200
 
-    def test_a_service_with_a_queue_is_not_ready(self, client, monkeypatch):
-        monkeypatch.setattr("elmo_tasks.web.serve._Work.n_waiting", 2)
-        assert client.get("/ready").status_code == 503
-        assert client.get("/health").status_code == 200
-        assert "elmo_tasks_requests_waiting 2.0" in client.get("/metrics").text
-
     def test_metrics_count_requests(self, client):
         name = 'elmo_tasks_request_seconds_count{path="/snli",status="200"}'
         counts = []
@@ -234,6 +230,55 @@ class TestPages:
         assert counts[1] == counts[0] + 1
         assert float(metrics["elmo_tasks_texts_in_work"]) == 0
         assert float(metrics["process_resident_memory_bytes"]) > 1e6
+
+
+class TestQueue:
+    """With two threads. The requests to `/snli` are held until the test lets them go."""
+
+    @pytest.fixture
+    def let_go(self, monkeypatch) -> threading.Event:
+        from elmo_tasks.models import Esim
+
+        let_go = threading.Event()
+        forward = Esim.forward
+
+        def held_forward(*args: Any, **kwargs: Any) -> Any:
+            assert let_go.wait(60)
+            return forward(*args, **kwargs)
+
+        monkeypatch.setattr(Esim, "forward", held_forward)
+        return let_go
+
+    def wait_for(self, client: Any, n_waiting: int) -> None:
+        for _ in range(1000):
+            if f"elmo_tasks_requests_waiting {n_waiting}.0" in client.get("/metrics").text:
+                return
+            time.sleep(0.01)
+        pytest.fail(f"expected {n_waiting} waiting requests")
+
+    def test_a_service_with_a_queue_is_not_ready(self, client, let_go):
+        with ThreadPoolExecutor(4) as pool:
+            answers = [pool.submit(client.post, "/snli", json=inputs_of("snli")) for _ in range(4)]
+            try:
+                self.wait_for(client, n_waiting=2)
+                assert client.get("/ready").status_code == 503
+                assert client.get("/health").status_code == 200
+            finally:
+                let_go.set()
+            assert {answer.result().status_code for answer in answers} == {200}
+        assert client.get("/ready").status_code == 200
+
+    def test_long_requests_leave_the_last_thread_to_short_ones(self, client, let_go):
+        long = {"premise": "old man " * 700, "hypothesis": "man"}
+        with ThreadPoolExecutor(2) as pool:
+            answers = [pool.submit(client.post, "/snli", json=long) for _ in range(2)]
+            try:
+                self.wait_for(client, n_waiting=1)
+                assert client.post("/srl", json=inputs_of("srl")).status_code == 200
+                assert not any(answer.done() for answer in answers)
+            finally:
+                let_go.set()
+            assert {answer.result().status_code for answer in answers} == {200}
 
 
 class TestTheEndOfWork:
