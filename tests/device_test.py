@@ -47,7 +47,7 @@ class Files:
 @pytest.fixture
 def files(tmp_path: Path, archive: Callable[..., Path]) -> Files:
     (tmp_path / "text.txt").write_text(f"{TEXT}\n")
-    return Files(tmp_path, str(archive("ner", "none", 3)))
+    return Files(tmp_path, str(archive("ner", "both", 3)))
 
 
 class EntryPoints:
@@ -141,9 +141,17 @@ QUICK = [
 
 @pytest.mark.parametrize("device", ["cpu", ON_CUDA])
 @pytest.mark.parametrize("name", [*QUICK, *COMMANDS])
-def test_a_device_is_used(entry_points, name, device):
+def test_an_entry_point_computes_on_the_given_device(entry_points, name, device):
+    """Memory of a GPU is used if and only if it was asked for."""
+    has_gpu = torch.cuda.is_available()
+    if has_gpu:
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
     status = getattr(entry_points, name)(device)
     assert status == (0 if name in COMMANDS else None)
+    if has_gpu:
+        has_used_gpu = torch.cuda.max_memory_allocated() > before
+        assert has_used_gpu == (device == "cuda")
 
 
 @pytest.mark.parametrize("name", [*QUICK, "perplexity", "word_senses", "demo"])
