@@ -3,7 +3,8 @@
 import pytest
 
 from elmo_tasks import TrainedTask
-from tests.predictors.trained_task_test import TEXT, TEXTS, rounded
+from tests.predictors.trained_task_test import TEXT, TEXTS
+from tests.results import approximately
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ class TestExplain:
             decisions = [result]
         explanations = trained.explain(*TEXTS[task])
         assert explanations
-        assert [explanation["found"] for explanation in explanations] == rounded(decisions)
+        assert [explanation["found"] for explanation in explanations] == approximately(decisions)
         inputs = trained.predictor.inputs if len(TEXTS[task]) > 1 else [None]
         texts = dict(zip(inputs, TEXTS[task], strict=True))
         for explanation in explanations:

@@ -15,7 +15,7 @@ import spacy
 
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.bilm import LayerCache
-from tests.predictors.trained_task_test import rounded
+from tests.results import approximately
 from tests.task_models import EACH_PLACE
 
 INPUTS = {"coref": 1, "ner": 1, "snli": 2, "squad": 2, "srl": 1, "sst": 1}
@@ -67,13 +67,13 @@ def test_a_task(archive, task, places):
         expected = [unshared(*texts_of_input) for texts_of_input in inputs]
         # The first calls of a new model, too.
         results = by_threads(lambda texts_of_input: shared(*texts_of_input), inputs)
-        assert results == rounded(expected)
+        assert results == approximately(expected)
         # A list of texts is a batch.
         batches = []
         for number in range(0, 8, 2):
             batches.append([column[number : number + 2] for column in columns])
         expected = [unshared(*batch) for batch in batches]
-        assert by_threads(lambda batch: shared(*batch), batches) == rounded(expected)
+        assert by_threads(lambda batch: shared(*batch), batches) == approximately(expected)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from elmo_tasks import TrainedTask
 from elmo_tasks.predictors import trained_models
 from elmo_tasks.predictors.trained_models import path_of_trained_model
 from tests.paths import CHECKOUT
-from tests.predictors.trained_task_test import rounded
+from tests.results import approximately
 
 TEXT = "It works."
 # The card of `srl` was written before a verb had its place.
@@ -70,4 +70,4 @@ def test_an_included_model_gives_the_result_of_its_card(task):
         exec(code, {})
     # Keys of JSON are strings.
     answer = json.loads(json.dumps(ast.literal_eval(printed.getvalue())))
-    assert answer == rounded(json.loads(result))
+    assert answer == approximately(json.loads(result))

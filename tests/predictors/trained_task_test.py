@@ -18,6 +18,7 @@ from elmo_tasks import TrainedTask
 from elmo_tasks.files.archives import unpack
 from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.trained_task import predictor_of
+from tests.results import approximately
 
 # Two paragraphs; the second sentence is in NFD, with more characters than its words in NFC.
 TEXT = "Ann met Rene\u0301 in Rome. He  was tired.\n\nThe old man sings: he beat Chelsea."
@@ -100,7 +101,7 @@ class TestAllTasks:
         expected_empty = trained[task](*[" "] * n_inputs)
         columns = [[text, " ", text] for text in TEXTS[task]]
         before, empty, after = trained[task](*columns)
-        assert rounded(before) == rounded(after) == rounded(expected)
+        assert approximately(before) == approximately(after) == approximately(expected)
         assert empty == expected_empty
         assert trained[task](*[[]] * n_inputs) == []
 
@@ -118,15 +119,6 @@ class TestAllTasks:
             torch.set_default_dtype(torch.float32)
 
 
-def rounded(result):
-    """The padding of a batch may change the last digits."""
-    if isinstance(result, dict):
-        return {key: rounded(value) for key, value in result.items()}
-    if isinstance(result, list):
-        return [rounded(value) for value in result]
-    return pytest.approx(result, abs=1e-4)
-
-
 class TestResults:
     def test_probabilities_and_stars(self, trained):
         result = trained["sst"](TEXT)
@@ -139,11 +131,11 @@ class TestInputs:
     def test_texts_are_given_by_place_or_name_alone_or_in_lists(self, trained):
         entails = trained["snli"]
         premise, hypothesis = TEXTS["snli"]
-        expected = rounded(entails(premise, hypothesis))
-        assert rounded(entails(hypothesis=hypothesis, premise=premise)) == expected
+        expected = approximately(entails(premise, hypothesis))
+        assert approximately(entails(hypothesis=hypothesis, premise=premise)) == expected
         for columns in ([premise] * 2, [hypothesis] * 2), ([premise] * 2, hypothesis):
-            assert rounded(entails(*columns)) == [expected] * 2
-        assert rounded(entails([(premise, hypothesis)] * 2)) == [expected] * 2
+            assert approximately(entails(*columns)) == [expected] * 2
+        assert approximately(entails([(premise, hypothesis)] * 2)) == [expected] * 2
         find_names = trained["ner"]
         expected = find_names([TEXT, ""])
         assert find_names(text for text in [TEXT, ""]) == expected
@@ -210,7 +202,7 @@ class TestStream:
     def test_no_more_is_read_than_the_batch_size(self, trained, batch_size, n_read):
         inputs = CountedInputs(TEXT, 9)
         results = trained["ner"].stream(inputs, batch_size=batch_size)
-        expected = rounded(trained["ner"](TEXT))
+        expected = approximately(trained["ner"](TEXT))
         for n_inputs in n_read:
             assert next(results) == expected
             assert inputs.n_read == n_inputs
@@ -248,7 +240,7 @@ class TestCopies:
     def test_a_task_is_the_place_of_its_model(self, trained, task):
         trained_task = trained[task]
         predictor = trained_task.predictor
-        expected = rounded(trained_task(*TEXTS[task]))
+        expected = approximately(trained_task(*TEXTS[task]))
         content = pickle.dumps(trained_task)
         assert len(content) < 500
         assert "a biLM with 3 layers" in repr(trained_task)
@@ -261,12 +253,12 @@ class TestCopies:
     def test_multiprocessing(self, trained, method):
         with get_context(method).Pool(2) as pool:
             results = pool.map(trained["ner"], [TEXT] * 4)
-        assert results == [rounded(trained["ner"](TEXT))] * 4
+        assert results == [approximately(trained["ner"](TEXT))] * 4
 
     @pytest.mark.weekly
     def test_joblib(self, trained):
         calls = [delayed(trained["ner"])(TEXT)] * 4
-        assert Parallel(n_jobs=2)(calls) == [rounded(trained["ner"](TEXT))] * 4
+        assert Parallel(n_jobs=2)(calls) == [approximately(trained["ner"](TEXT))] * 4
 
 
 class TestLongSentences:
@@ -385,7 +377,7 @@ class TestOptions:
             archive("ner", "both", 3), threshold=threshold, batch_words=1, progress=False
         )
         for task in (strict, pickle.loads(pickle.dumps(strict))):
-            assert rounded(task([TEXT])) == [rounded(expected)]
+            assert approximately(task([TEXT])) == [approximately(expected)]
 
     def test_a_threshold_is_for_names(self, archive):
         with pytest.raises(ValueError, match="names for a threshold, got one of srl"):
@@ -414,7 +406,7 @@ class TestOptions:
 
 def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):
     texts = [TEXT, "Ann sings .", "", "Bob met Tom ."]
-    expected = rounded(trained["ner"](texts))
+    expected = approximately(trained["ner"](texts))
     model = trained["ner"].predictor._model
     decode = model.make_output_human_readable
     sizes = []
@@ -426,5 +418,5 @@ def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):
         return decode(output)
 
     monkeypatch.setattr(model, "make_output_human_readable", limited)
-    assert rounded(trained["ner"](texts)) == expected
+    assert approximately(trained["ner"](texts)) == expected
     assert max(sizes) > 1

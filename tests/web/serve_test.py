@@ -22,7 +22,8 @@ import pytest
 from elmo_tasks import TrainedTask
 from elmo_tasks.__main__ import main
 from tests.paths import CHECKOUT
-from tests.predictors.trained_task_test import TEXTS, rounded
+from tests.predictors.trained_task_test import TEXTS
+from tests.results import approximately
 
 for package in ("fastapi_offline", "httpx", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
@@ -67,7 +68,7 @@ class TestAnswers:
     def test_they_are_the_results_of_the_task(self, client, models, task):
         inputs = inputs_of(task)
         result = TrainedTask(models[task])(**inputs)
-        expected = rounded(json.loads(json.dumps(result)))
+        expected = approximately(json.loads(json.dumps(result)))
         assert client.post(f"/{task}", json=inputs).json() == expected
         batch = {"inputs": [inputs, inputs]}
         assert client.post(f"/{task}/batch", json=batch).json() == [expected, expected]
@@ -454,7 +455,7 @@ def test_all_models_answer_from_a_process(tmp_path):
             results = []
             for texts in task.predictor.examples:
                 body = dict(zip(task.predictor.inputs, texts, strict=True))
-                result = rounded(json.loads(json.dumps(task(**body))))
+                result = approximately(json.loads(json.dumps(task(**body))))
                 assert ask(port, "POST", f"/{model}", body) == (200, result)
                 inputs.append(body)
                 results.append(result)
@@ -463,7 +464,9 @@ def test_all_models_answer_from_a_process(tmp_path):
         body = {"text": "Angela Merkel met Tim Cook in Berlin.", "threshold": 0.985}
         names = TrainedTask("ner")(body["text"])
         (certain,) = [name for name in names if name["probability"] >= 0.985]
-        assert ask(port, "POST", "/ner", body)[1] == rounded(json.loads(json.dumps([certain])))
+        assert ask(port, "POST", "/ner", body)[1] == approximately(
+            json.loads(json.dumps([certain]))
+        )
         assert ask(port, "POST", "/ner", {**body, "threshold": 1.5})[0] == 422
         assert ask(port, "POST", "/srl", body)[0] == 422
     finally:
