@@ -464,9 +464,8 @@ def test_all_models_answer_from_a_process(tmp_path):
         body = {"text": "Angela Merkel met Tim Cook in Berlin.", "threshold": 0.985}
         names = TrainedTask("ner")(body["text"])
         (certain,) = [name for name in names if name["probability"] >= 0.985]
-        assert ask(port, "POST", "/ner", body)[1] == approximately(
-            json.loads(json.dumps([certain]))
-        )
+        expected = approximately(json.loads(json.dumps([certain])))
+        assert ask(port, "POST", "/ner", body)[1] == expected
         assert ask(port, "POST", "/ner", {**body, "threshold": 1.5})[0] == 422
         assert ask(port, "POST", "/srl", body)[0] == 422
     finally:
