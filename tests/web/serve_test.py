@@ -430,6 +430,8 @@ class TestCommand:
         self, monkeypatch, capsys, name, value
     ):
         monkeypatch.setattr("uvicorn.run", lambda *args, **options: pytest.fail("started"))
+        # The command sets it: restored after the test.
+        monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
         monkeypatch.setenv(f"ELMO_TASKS_SERVE_{name}", value)
         assert main(["serve", "ner"]) != 0
         assert f"got '{value}': ELMO_TASKS_SERVE_{name}" in capsys.readouterr().err
