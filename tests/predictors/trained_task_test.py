@@ -19,6 +19,7 @@ from elmo_tasks.files.archives import unpack
 from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.trained_task import predictor_of
 from tests.results import approximately
+from tests.vectors.helpers import recorded
 
 # Two paragraphs; the second sentence is in NFD, with more characters than its words in NFC.
 TEXT = "Ann met Rene\u0301 in Rome. He  was tired.\n\nThe old man sings: he beat Chelsea."
@@ -201,31 +202,17 @@ class TestStream:
         ("batch_size", "n_read"), [(1, [1, 2, 3]), (2, [2, 2, 4]), (None, [9, 9, 9])]
     )
     def test_no_more_is_read_than_the_batch_size(self, trained, batch_size, n_read):
-        inputs = CountedInputs(TEXT, 9)
-        results = trained["ner"].stream(inputs, batch_size=batch_size)
+        read = []
+        results = trained["ner"].stream(recorded([(TEXT,)] * 9, read), batch_size=batch_size)
         expected = approximately(trained["ner"](TEXT))
         for n_inputs in n_read:
             assert next(results) == expected
-            assert inputs.n_read == n_inputs
+            assert len(read) == n_inputs
 
     def test_a_full_batch_does_not_wait_for_the_next_text(self, trained):
-        inputs = CountedInputs("Ann sang.", 300)
-        next(trained["ner"].stream(inputs))
-        assert inputs.n_read == 128
-
-
-class CountedInputs:
-    """The same text several times, and how many of them were read."""
-
-    def __init__(self, text: str, n_texts: int) -> None:
-        self.text = text
-        self.n_texts = n_texts
-        self.n_read = 0
-
-    def __iter__(self):
-        for _ in range(self.n_texts):
-            self.n_read += 1
-            yield (self.text,)
+        read = []
+        next(trained["ner"].stream(recorded([("Ann sang.",)] * 300, read)))
+        assert len(read) == 128
 
 
 def test_tasks_have_names_that_differ(archive):

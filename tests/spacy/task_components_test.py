@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from elmo_tasks.spacy.task_components import Predicate
 from elmo_tasks.text import Word
 from tests.paths import CHECKOUT, TINY_BILM
 from tests.results import approximately
+from tests.vectors.helpers import recorded
 
 TASKS = ("ner", "srl", "coref", "sst", "pos")
 # White space, two sentences, and a text without a word.
@@ -288,7 +288,7 @@ class TestPipe:
         nlp = pipeline(archives, ["ner", "srl"])
         nlp.add_pipe("elmo", config={"bilm": str(TINY_BILM)})
         read: list[str] = []
-        docs = nlp.pipe(noted(TEXTS * 3, read), batch_size=batch_size)
+        docs = nlp.pipe(recorded(TEXTS * 3, read), batch_size=batch_size)
         for number in range(2 * batch_size):
             assert next(docs).text == TEXTS[number % len(TEXTS)]
             assert len(read) == batch_size * (number // batch_size + 1)
@@ -342,7 +342,7 @@ class TestPipe:
             list(nlp.pipe(TEXTS, component_cfg=settings))
         read: list[str] = []
         sizes = {"elmo_ner": {"batch_size": 1}, "elmo": {"batch_size": 2}}
-        docs = nlp.pipe(noted(TEXTS, read), component_cfg=sizes)
+        docs = nlp.pipe(recorded(TEXTS, read), component_cfg=sizes)
         assert next(docs).text == TEXTS[0] and len(read) == 2
 
     def test_components_can_be_switched_off(self, nlp):
@@ -390,13 +390,6 @@ class TestPipe:
         assert [token.pos_ for token in doc[:2]] == ["PROPN", "VERB"]
         assert [token.tag_ for token in doc[:2]] == ["NNP", "VBD"]
         assert n_bilms() <= before + 1
-
-
-def noted(texts: list[str], read: list[str]) -> Iterator[str]:
-    """Notes which texts are read."""
-    for text in texts:
-        read.append(text)
-        yield text
 
 
 TITLES = {
