@@ -16,6 +16,7 @@ from spacy.vocab import Vocab
 
 from elmo_tasks import TrainedTask
 from elmo_tasks.files.archives import unpack
+from elmo_tasks.models import NerTagger, SemanticRoleLabeler
 from elmo_tasks.predictors.ner import NerPredictor
 from elmo_tasks.predictors.trained_task import predictor_of
 from tests.results import approximately
@@ -252,23 +253,24 @@ class TestCopies:
 class TestLongSentences:
     """Without punctuation, a text is one sentence."""
 
-    def test_they_are_read_in_pieces(self, trained, monkeypatch):
-        longest = []
-        for task in ("ner", "srl"):
-            model = trained[task].predictor._model
-            forward = model.forward
+    @pytest.mark.parametrize(
+        ("task", "model_class"), [("ner", NerTagger), ("srl", SemanticRoleLabeler)]
+    )
+    def test_they_are_read_in_pieces(self, trained, monkeypatch, task, model_class):
+        lengths = []
+        forward = model_class.forward
 
-            def measured(tokens, forward=forward, **fields):
-                longest.append(get_text_field_mask(tokens).size(1))
-                return forward(tokens, **fields)
+        def measured_forward(model, tokens, **fields):
+            lengths.append(get_text_field_mask(tokens).size(1))
+            return forward(model, tokens, **fields)
 
-            monkeypatch.setattr(model, "forward", measured)
-            text = " ".join(["she beat René"] * 100)
-            spans = spans_in(trained[task](text))
-            assert max(longest) == 96
-            assert spans[-1]["end"] > 1000
-            for span in spans:
-                assert text[span["start"] : span["end"]] == span["text"]
+        monkeypatch.setattr(model_class, "forward", measured_forward)
+        text = " ".join(["she beat René"] * 100)
+        spans = spans_in(trained[task](text))
+        assert max(lengths) == 96
+        assert spans[-1]["end"] > 1000
+        for span in spans:
+            assert text[span["start"] : span["end"]] == span["text"]
 
     def test_plain_results_need_no_tags_for_each_word_and_verb(self, trained, monkeypatch):
         outputs = []
@@ -395,16 +397,15 @@ class TestOptions:
 def test_a_batch_that_does_not_fit_in_memory_is_halved(trained, monkeypatch):
     texts = [TEXT, "Ann sings .", "", "Bob met Tom ."]
     expected = approximately(trained["ner"](texts))
-    model = trained["ner"].predictor._model
-    decode = model.make_output_human_readable
+    decode = NerTagger.make_output_human_readable
     sizes = []
 
-    def limited(output):
+    def limited(model, output):
         sizes.append(len(output["words"]))
         if sizes[-1] > 1:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return decode(output)
+        return decode(model, output)
 
-    monkeypatch.setattr(model, "make_output_human_readable", limited)
+    monkeypatch.setattr(NerTagger, "make_output_human_readable", limited)
     assert trained["ner"](texts) == expected
     assert max(sizes) > 1
