@@ -380,7 +380,7 @@ class TestFigures:
         ]
         return runs_of(scored)
 
-    def test_values(self):
+    def test_figures_have_the_scores_of_sizes_and_epochs(self):
         of_sizes, of_epochs = size_values(self.runs()), epoch_values(self.runs())
         means = of_sizes.groupby(["training examples", "model"])["score"].mean().to_dict()
         assert means == {

@@ -56,7 +56,7 @@ def spans_of(results: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("places", EACH_PLACE)
 @pytest.mark.parametrize("task", INPUTS)
-def test_a_task(archive, task, places):
+def test_threads_that_share_a_task_get_the_results_of_one_thread(archive, task, places):
     path = archive(task, places, 3)
     unshared = TrainedTask(path)
     shared = TrainedTask(path)
@@ -117,7 +117,7 @@ class TestFirstLoad:
 
 class TestVectors:
     @pytest.mark.parametrize("is_cached", [pytest.param(False, marks=pytest.mark.weekly), True])
-    def test_elmo(self, tmp_path, is_cached):
+    def test_threads_that_share_elmo_get_the_vectors_of_one_thread(self, tmp_path, is_cached):
         cache = LayerCache(tmp_path / "layers") if is_cached else None
         elmo = Elmo.from_pretrained(layer_cache=cache)
         sentences = random_texts(12, "equal") + random_texts(12, "unequal")

@@ -375,7 +375,7 @@ class TestPipe:
         assert "ValueError: Doc._.chains was set by other code" in run.stderr
 
     @pytest.mark.skipif(not MODELS.is_dir(), reason="needs the models of a checkout")
-    def test_one_biLM_is_in_memory(self):
+    def test_components_share_one_bilm_in_memory(self):
         def n_bilms():
             gc.collect()
             bilms = [value for value in gc.get_objects() if type(value) is Bilm]
@@ -492,7 +492,7 @@ class TestFiles:
         with pytest.raises(ValueError, match="expected the model that was saved"):
             spacy.load(tmp_path / "saved", config={"components": {name: {key: "small-open"}}})
 
-    def test_only_the_name_is_saved_if_it_should(self, archives, tmp_path):
+    def test_without_save_weights_only_the_name_is_saved(self, archives, tmp_path):
         nlp = pipeline(archives, ["sst"], save_weights=False)
         nlp.to_disk(tmp_path)
         assert not list(tmp_path.rglob("model"))

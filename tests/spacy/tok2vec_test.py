@@ -184,7 +184,7 @@ class TestPipelines:
         expected = [annotations(nlp(text)) for text in texts]
         assert [annotations(doc) for doc in docs] == approximately(expected)
 
-    def test_only_the_name_is_saved_if_it_should(self, nlp, tmp_path):
+    def test_without_save_weights_only_the_name_is_saved(self, nlp, tmp_path):
         named = trained(TINY_BILM, n_steps=2, save_weights=False)
         nlp.to_disk(tmp_path / "with")
         named.to_disk(tmp_path / "without")
