@@ -15,7 +15,7 @@ from tests.paths import SHIPPED_BILM, TINY_BILM
 
 
 class TestContextualBilm:
-    def test_it_computes_the_layers_of_the_files(self, pretrained, batch, fixtures_root):
+    def test_it_computes_the_layers_of_the_files(self, pretrained, batch):
         folder = TINY_BILM
         bilm = Bilm.from_files(folder / "options.json", folder / "weights.hdf5").requires_grad_(
             False
