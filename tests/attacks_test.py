@@ -284,7 +284,7 @@ class TestPipesAndDevices:
 
     @pytest.mark.parametrize("name", ["options.json", "weights.hdf5"])
     @pytest.mark.parametrize("is_pipe", [True, False])
-    def test_a_bilm_has_none(self, saved, name, is_pipe):
+    def test_a_pipe_or_a_device_in_a_bilm_is_refused(self, saved, name, is_pipe):
         file = saved / "elmo" / name
         file.unlink()
         if is_pipe:
@@ -297,13 +297,13 @@ class TestPipesAndDevices:
         with pytest.raises(ValueError, match=error):
             Elmo.from_pretrained(saved / "elmo")
 
-    def test_nor_options_of_gigabytes(self, saved):
+    def test_options_of_gigabytes_are_refused(self, saved):
         os.truncate(saved / "elmo" / "options.json", 2**40)
         with pytest.raises(ValueError, match=r"bytes of options.*options\.json"):
             spacy.load(saved)
 
     @pytest.mark.parametrize("path", ["pipe", "/dev/zero"])
-    def test_a_model_is_none(self, tmp_path, monkeypatch, path):
+    def test_a_pipe_or_a_device_as_a_model_is_refused(self, tmp_path, monkeypatch, path):
         monkeypatch.chdir(tmp_path)
         os.mkfifo("pipe")
         nlp = spacy.blank("en")
@@ -433,7 +433,7 @@ class TestSavedModels:
         assert names_in_bytes == {"model/name.json"} | {f"model/{name}" for name in expected}
 
     @pytest.mark.parametrize("name", ["README.md", "vocabulary/my_tags.txt"])
-    def test_targets_of_links_are_not(self, folder, name, tmp_path):
+    def test_targets_of_links_are_not_copied(self, folder, name, tmp_path):
         (folder / name).unlink(missing_ok=True)
         (folder / name).symlink_to(tmp_path / "secret.txt")
         error = rf"a link to .*secret\.txt.*{Path(name).name}"

@@ -47,7 +47,7 @@ class Files:
 @pytest.fixture
 def files(tmp_path: Path, archive: Callable[..., Path]) -> Files:
     (tmp_path / "text.txt").write_text(f"{TEXT}\n")
-    return Files(tmp_path, str(archive("ner", "none", 3)))
+    return Files(tmp_path, str(archive("ner", "both", 3)))
 
 
 class EntryPoints:
@@ -141,9 +141,17 @@ QUICK = [
 
 @pytest.mark.parametrize("device", ["cpu", ON_CUDA])
 @pytest.mark.parametrize("name", [*QUICK, *COMMANDS])
-def test_a_device_is_used(entry_points, name, device):
+def test_an_entry_point_computes_on_the_given_device(entry_points, name, device):
+    """Memory of a GPU is used if and only if it was asked for."""
+    has_gpu = torch.cuda.is_available()
+    if has_gpu:
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
     status = getattr(entry_points, name)(device)
     assert status == (0 if name in COMMANDS else None)
+    if has_gpu:
+        has_used_gpu = torch.cuda.max_memory_allocated() > before
+        assert has_used_gpu == (device == "cuda")
 
 
 @pytest.mark.parametrize("name", [*QUICK, "perplexity", "word_senses", "demo"])
@@ -198,16 +206,20 @@ def test_a_copy_keeps_the_device(files):
 
 
 def test_a_gpu_is_the_default_if_there_is_one(monkeypatch):
-    n_questions = 0
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    # An empty variable is not set.
+    for unset in (None, ""):
+        assert device_of(unset).type == "cpu"
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    if torch.cuda.device_count():
+        assert device_of(None).type == "cuda"
+    else:
+        # It was chosen, and torch has none.
+        with pytest.raises(ValueError, match="got 'cuda'"):
+            device_of(None)
 
-    def is_available() -> bool:
-        nonlocal n_questions
-        n_questions += 1
-        return False
 
-    monkeypatch.setattr("torch.cuda.is_available", is_available)
-    assert device_of(None).type == "cpu"
-    assert n_questions == 1
-    # Whether there is one does not matter here.
+def test_a_given_device_does_not_query_the_driver(monkeypatch):
+    # A call would fail.
+    monkeypatch.setattr("torch.cuda.is_available", None)
     assert device_of("cpu").type == "cpu"
-    assert n_questions == 1

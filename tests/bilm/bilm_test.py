@@ -1,5 +1,6 @@
 import copy
 import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,18 @@ class TestDegenerateInput:
             call(bilm)
 
 
+@pytest.fixture
+def set_instructions(monkeypatch) -> Iterator[Callable[[str], None]]:
+    """Makes these the best instructions of the CPU: `set_instructions("bf16")`."""
+
+    def set_name(name: str) -> None:
+        monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: name)
+        precision_on.cache_clear()
+
+    yield set_name
+    precision_on.cache_clear()
+
+
 class TestPrecision:
     @pytest.mark.parametrize("folder", [SHIPPED_BILM, TINY_BILM], ids=lambda folder: folder.name)
     def test_bf16_is_near_float32(self, news, folder):
@@ -207,11 +220,10 @@ class TestPrecision:
 
     @pytest.mark.parametrize("instructions", ["bf16", "vnni", "avx512", "avx2", "default"])
     @pytest.mark.parametrize("is_large", [False, True])
-    def test_auto_is_the_fastest_and_what_is_slower_is_said(
-        self, monkeypatch, caplog, instructions, is_large
+    def test_auto_takes_the_fastest_and_a_slower_choice_gives_one_warning(
+        self, set_instructions, caplog, instructions, is_large
     ):
-        monkeypatch.setattr("elmo_tasks.bilm.precision.cpu_instructions", lambda: instructions)
-        precision_on.cache_clear()
+        set_instructions(instructions)
         large = BilmOptions(projection_dim=256, cell_dim=8, filters=((1, 4),))
         options = large if is_large else SMALL
         expected = {
@@ -228,9 +240,12 @@ class TestPrecision:
         for _ in range(2):
             assert Bilm(options, precision="bf16").precision == "bf16"
         assert len(caplog.records) == (instructions not in ("bf16", "default"))
-        precision_on.cache_clear()
+        for record in caplog.records:
+            assert "bf16 is slower than float32" in record.getMessage()
 
-    def test_auto_trains_in_float32(self):
+    def test_auto_trains_in_float32(self, set_instructions):
+        """Also where bf16 would be faster."""
+        set_instructions("bf16")
         trained = Bilm(SMALL, precision="auto")
         exact = Bilm(SMALL)
         exact.load_state_dict(trained.state_dict())

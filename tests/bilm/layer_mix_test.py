@@ -57,7 +57,7 @@ class TestLayerMix:
     def test_padding_is_zero(self, layer_norm, layers):
         mixed = LayerMix(N_LAYERS, layers=layers, layer_norm=layer_norm)(random_layers(), MASK)
         assert mixed[~MASK].abs().max() == 0
-        assert mixed[MASK].abs().min(-1).values.max() > 0
+        assert mixed[MASK].any(-1).all()
 
     @pytest.mark.parametrize("layer_norm", [None, "token", "batch"])
     def test_a_batch_without_words_is_zero(self, layer_norm):

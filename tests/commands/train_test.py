@@ -96,12 +96,12 @@ class TestCheckData:
         assert warns in caplog.text and ("small data" in caplog.text) == (not data)
 
     def test_a_distributed_training_does_not_evaluate(self):
-        with pytest.raises(ConfigurationError):
+        with pytest.raises(ConfigurationError, match="cannot evaluate_on_test"):
             check_data(Params({"distributed": {"cuda_devices": [0, 1]}, "evaluate_on_test": True}))
 
     def test_a_training_checks_its_data_first(self, config, command, training_configs, tmp_path):
         (tmp_path / "ner" / "dev.txt").unlink()
-        with pytest.raises((ConfigurationError, SystemExit)):
+        with pytest.raises((ConfigurationError, SystemExit), match=r"dev\.txt does not exist"):
             command("train", training_configs / "ner.jsonnet", "-s", tmp_path / "run")
         assert not (tmp_path / "run").exists()
 

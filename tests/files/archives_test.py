@@ -91,7 +91,7 @@ ENCRYPTED = encrypted()
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_others_are_an_error_that_names_the_file(tmp_path, name):
+def test_damaged_and_unusual_archives_are_an_error_that_names_the_file(tmp_path, name):
     """tarfile would read some of them for ever."""
     path = FILES[name](tmp_path / "archive.tar")
     with pytest.raises(ValueError, match="archive") as error:

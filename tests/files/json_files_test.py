@@ -27,7 +27,7 @@ class TestDigests:
         ).stdout
         assert file_digest(tmp_path / "a") == text_digest("눈\n" * 100_000) == found.split()[0]
 
-    def test_a_pipe_has_none(self, tmp_path):
+    def test_a_pipe_has_no_digest(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ValueError, match="pipe"):
             file_digest(tmp_path / "pipe")

@@ -1,4 +1,3 @@
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +63,14 @@ class TestLossInEvaluation:
         """Compared with a float64 loop over sentences and words."""
         model = make(vocab, softmax=softmax, n_samples=4).eval()
         output = model(**batch(vocab))
-        softmax, numbers = model.softmax.state_dict(), vocab.get_token_to_index_vocabulary("lm")
-        of_sentence = partial(
-            plain_likelihoods, model.bilm, (softmax["weight"], softmax["bias"]), numbers
-        )
-        expected = torch.tensor([of_sentence(sentence.split()) for sentence in SENTENCES])
+        state = model.softmax.state_dict()
+        weights = (state["weight"], state["bias"])
+        numbers = vocab.get_token_to_index_vocabulary("lm")
+        likelihoods = []
+        for sentence in SENTENCES:
+            words = sentence.split()
+            likelihoods.append(plain_likelihoods(model.bilm, weights, numbers, words))
+        expected = torch.tensor(likelihoods)
         n_predictions = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
         assert output["loss"].item() == pytest.approx(
             -expected.sum().item() / (2 * n_predictions), rel=1e-5

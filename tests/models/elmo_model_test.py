@@ -171,13 +171,10 @@ class TestClassifiers:
         assert output["loss"].item() == pytest.approx(
             -likelihood[range(len(gold)), gold].mean(), rel=1e-5
         )
-        for label, probabilities in zip(
-            *(model.make_output_human_readable(output)[key] for key in ("label", "probabilities")),
-            strict=True,
-        ):
-            assert set(probabilities) == set(labels) and label == max(
-                probabilities, key=probabilities.__getitem__
-            )
+        readable = model.make_output_human_readable(output)
+        for label, probabilities in zip(readable["label"], readable["probabilities"], strict=True):
+            assert set(probabilities) == set(labels)
+            assert label == max(probabilities, key=probabilities.__getitem__)
         model.get_metrics(reset=True)
         guess = rows[1][-1]
         model.label_projection.weight.data.zero_()

@@ -11,6 +11,7 @@ from allennlp_today import load_archive
 from elmo_tasks import TrainedTask
 from elmo_tasks.models import Ensemble, write_ensemble
 from tests.archives import write_archive
+from tests.results import approximately
 
 TASKS = ("ner", "srl", "sst", "snli", "squad", "pos_tagger")
 SCORES = {"squad": ("start_log_probs", "end_log_probs")}
@@ -60,17 +61,7 @@ def test_a_model_twice_is_the_model(archive, tmp_path, task):
     text = TEXTS.get(task, ("Ann met Bob in Rome.",))
     expected = TrainedTask(path)(*text)
     result = TrainedTask(tmp_path / "twice")(*text)
-    assert repr(rounded(result)) == repr(rounded(expected))
-
-
-def rounded(result):
-    if isinstance(result, dict):
-        return {name: rounded(value) for name, value in result.items()}
-    if isinstance(result, list):
-        return [rounded(value) for value in result]
-    if isinstance(result, float):
-        return round(result, 3)
-    return result
+    assert result == approximately(expected)
 
 
 def test_the_scores_of_a_crf_are_means(archive, tmp_path):

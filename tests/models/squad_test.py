@@ -8,6 +8,18 @@ QUESTION = ("Who beat Chelsea?", PASSAGE, [("Jordan", 0)])
 LATER = ("Where did Jordan beat Leeds?", PASSAGE, [("in  Rome", 40), ("Rome", 44)])
 
 
+def answer_always(model: torch.nn.Module, first: int, last: int) -> None:
+    """Makes the model answer with these words to any question."""
+    for name, word in (("start_projection", first), ("end_projection", last)):
+
+        def prefer_word(module, args, output, word=word):
+            logits = torch.full_like(output, -50.0)
+            logits[:, word] = 50.0
+            return logits
+
+        model.get_submodule(name).register_forward_hook(prefer_word)
+
+
 class TestSquadModel:
     def test_the_loss_is_the_sum_of_two_cross_entropies(self, make_model):
         answerer = make_model("squad", BOTH)
@@ -53,18 +65,32 @@ class TestSquadModel:
 
     def test_an_answer_is_the_text_of_the_passage(self, make_model):
         answerer = make_model("squad", [])
-        tensors = answerer.batch(LATER)
-        for name, word in (("start_projection", 8), ("end_projection", 9)):
-            logits = torch.full((1, 11, 1), -50.0)
-            logits[0, word] = 50.0
-            projection = answerer.model.get_submodule(name)
-            projection.register_forward_hook(lambda module, args, output, logits=logits: logits)
-        output = answerer.model(**tensors)
+        answer_always(answerer.model, first=8, last=9)
+        output = answerer.model(**answerer.batch(LATER))
         assert output["best_span_str"] == ["in  Rome"]
         assert output["score"].item() == pytest.approx(1.0)
         assert output["loss"].item() == pytest.approx(0.0, abs=1e-6)
         assert answerer.model.get_metrics(reset=True) == {"em": 1.0, "f1": 1.0}
         assert answerer.model.get_metrics() == {"em": 0.0, "f1": 0.0}
+
+    def test_the_metrics_are_those_of_the_official_script(self, make_model):
+        """`evaluate-v1.1.py` by hand, for the answer `in  Rome` to four questions."""
+        answerer = make_model("squad", [])
+        answer_always(answerer.model, first=8, last=9)
+        rows = []
+        for answers in (
+            ["in  Rome"],
+            ["Paris", "Rome"],
+            ["Chelsea", "Leeds in  Rome"],
+            ["Jordan"],
+        ):
+            places = [(answer, PASSAGE.index(answer)) for answer in answers]
+            rows.append(("Where?", PASSAGE, places))
+        answerer.model(**answerer.batch(*rows))
+        metrics = answerer.model.get_metrics(reset=True)
+        assert metrics["em"] == 1 / 4
+        # Precision and recall are 1/2 and 1 in the second question, 1 and 2/3 in the third.
+        assert metrics["f1"] == pytest.approx((1 + 2 / 3 + 4 / 5 + 0) / 4)
 
     @pytest.mark.parametrize("place", EACH_PLACE)
     def test_predictions_do_not_depend_on_the_batch(self, make_model, place):

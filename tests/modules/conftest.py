@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +13,12 @@ from tests.paths import TINY_BILM
 
 
 @pytest.fixture(scope="session")
-def tiny_options(fixtures_root: Path) -> dict[str, Any]:
+def tiny_options() -> dict[str, Any]:
     return json.loads((TINY_BILM / "options.json").read_text())
 
 
 @pytest.fixture(scope="session")
-def tiny_weights(fixtures_root: Path) -> str:
+def tiny_weights() -> str:
     return str(TINY_BILM / "weights.hdf5")
 
 

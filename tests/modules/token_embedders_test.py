@@ -12,7 +12,7 @@ from tests.paths import TINY_BILM
 
 class TestElmoTokenEmbedder:
     @pytest.mark.parametrize("weights", [[0.0, 0.0, 0.0], [1.0, -2.0, 0.5]])
-    def test_it_equals_allennlp_on_a_first_batch(self, pretrained, batch, fixtures_root, weights):
+    def test_it_equals_allennlp_on_a_first_batch(self, pretrained, batch, weights):
         """Only the first batch, because AllenNLP's `Elmo` carries its state over to later ones."""
         from allennlp.modules.elmo import Elmo
 

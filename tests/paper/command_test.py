@@ -69,13 +69,18 @@ class TestPublishedRuns:
         assert states["data/pos/train.conllu"] == "not found"
 
     @pytest.mark.parametrize(
-        "arguments",
-        [["--overrides", 'snil={"trainer.num_epochs": 1}'], ["--table", "7"], ["--tasks", "sts"]],
+        ("arguments", "named"),
+        [
+            (["--overrides", 'snil={"trainer.num_epochs": 1}'], "snil"),
+            (["--table", "7"], "'7'"),
+            (["--tasks", "sts"], "'sts'"),
+        ],
     )
-    def test_a_mistyped_option_is_an_error(self, command, arguments):
+    def test_a_mistyped_option_is_an_error(self, command, capsys, arguments, named):
         with pytest.raises(SystemExit) as ended:
             command("elmo-tables", *arguments)
         assert ended.value.code == 2
+        assert named in capsys.readouterr().err
 
 
 @pytest.mark.weekly

@@ -84,30 +84,35 @@ class TestBuildIndex:
     @pytest.fixture
     def interrupted(self, elmo, tmp_path, monkeypatch) -> Path:
         """The folder of an index that was interrupted in its third part."""
-        embed = iter([elmo.embed, elmo.embed])
-        with (
-            monkeypatch.context() as patch,
-            pytest.raises(KeyboardInterrupt, match="the same command continues"),
-        ):
-            patch.setattr(
-                elmo, "embed", lambda *args, **kwargs: next(embed, _interrupt)(*args, **kwargs)
-            )
-            build_index(elmo, SENTENCES, tmp_path / "index", **self.OPTIONS)
+        parts = []
+
+        def embed(sentences, **options):
+            if len(parts) == 2:
+                raise KeyboardInterrupt
+            parts.append(sentences)
+            return Elmo.embed(elmo, sentences, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(elmo, "embed", embed)
+            with pytest.raises(KeyboardInterrupt, match="the same command continues"):
+                build_index(elmo, SENTENCES, tmp_path / "index", **self.OPTIONS)
         return tmp_path / "index"
 
     def test_an_interrupted_index_resumes_to_the_same_bytes(
         self, elmo, interrupted, tmp_path, monkeypatch
     ):
         assert not interrupted.exists()
-        embed, embedded = elmo.embed, []
+        embedded = []
+
+        def embed(sentences, **options):
+            embedded.extend(sentences)
+            return Elmo.embed(elmo, sentences, **options)
+
         with monkeypatch.context() as patch:
-            patch.setattr(
-                elmo,
-                "embed",
-                lambda lines, **options: embedded.extend(lines) or embed(lines, **options),
-            )
+            patch.setattr(elmo, "embed", embed)
             again = build_index(elmo, SENTENCES, interrupted, **self.OPTIONS)
-        assert embedded == list(filter(None, SENTENCES))[6:]
+        with_words = [sentence for sentence in SENTENCES if sentence]
+        assert embedded == with_words[6:]
         build_index(elmo, SENTENCES, tmp_path / "whole", **self.OPTIONS)
         files = sorted(file.name for file in interrupted.iterdir())
         assert files == [
@@ -131,10 +136,6 @@ class TestBuildIndex:
             build_index(elmo, SENTENCES, interrupted, **self.OPTIONS)
         with pytest.raises(FileNotFoundError, match="index"):
             NeighborIndex(interrupted, elmo)
-
-
-def _interrupt(*args: object, **kwargs: object) -> None:
-    raise KeyboardInterrupt
 
 
 def test_a_word_is_marked_by_brackets():

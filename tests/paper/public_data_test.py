@@ -141,6 +141,16 @@ def test_the_command_lists_explains_and_downloads(
     assert "eng.train" in output
     command("elmo-data", "sst", "--to", tmp_path / "data")
     assert capsys.readouterr().out == f"{tmp_path}/data/sst/dev.txt\n"
-    for arguments in (["elmo-data", "imdb", "--to", tmp_path], ["elmo-data", "sst"]):
-        with pytest.raises(SystemExit):
-            command(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["imdb", "--to", "data"], "got 'imdb'"),
+        (["sst"], "expected --to FOLDER or ELMO_TASKS_DATA, got neither"),
+    ],
+)
+def test_the_command_names_what_is_wrong(command, monkeypatch, arguments, message):
+    monkeypatch.delenv("ELMO_TASKS_DATA", raising=False)
+    with pytest.raises(SystemExit, match=message):
+        command("elmo-data", *arguments)

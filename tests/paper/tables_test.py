@@ -36,25 +36,22 @@ def scores_of(
     training_size=None,
     version=__version__,
 ):
-    return [
-        {
+    runs = []
+    for seed, value in enumerate(dev, start=1):
+        run = {
             "versions": {"elmo_tasks": version},
-            **{
-                "task": task,
-                "variant": variant,
-                "seed": seed,
-                "size": size,
-                "training_size": training_size,
-            },
-            **{
-                "dev": value,
-                "test": (test or dev)[seed - 1],
-                "epochs": list(epochs) or [value],
-                "mix": list(mix),
-            },
+            "task": task,
+            "variant": variant,
+            "seed": seed,
+            "size": size,
+            "training_size": training_size,
+            "dev": value,
+            "test": (test or dev)[seed - 1],
+            "epochs": list(epochs) or [value],
+            "mix": list(mix),
         }
-        for seed, value in enumerate(dev, 1)
-    ]
+        runs.append(run)
+    return runs
 
 
 def snli(baseline=BASELINE, elmo=ELMO):
@@ -383,7 +380,7 @@ class TestFigures:
         ]
         return runs_of(scored)
 
-    def test_values(self):
+    def test_figures_have_the_scores_of_sizes_and_epochs(self):
         of_sizes, of_epochs = size_values(self.runs()), epoch_values(self.runs())
         means = of_sizes.groupby(["training examples", "model"])["score"].mean().to_dict()
         assert means == {

@@ -18,7 +18,7 @@ from allennlp.predictors import Predictor
 from elmo_tasks.predictors import SentencePredictor
 from elmo_tasks.predictors.interpretation import names_of_texts
 from elmo_tasks.predictors.tokens import tokens_of
-from tests.predictors.trained_task_test import rounded
+from tests.results import approximately
 from tests.task_models import EACH_PLACE, PLACES, TASKS
 
 # For each task, a line, a longer one, and one without words.
@@ -106,7 +106,7 @@ class TestAllTasks:
         for line, output in zip(lines, together, strict=True):
             alone = predictor.predict_json(line)
             assert json.loads(predictor.dump_line(output)) == output
-            assert alone == rounded(output)
+            assert alone == approximately(output)
         assert together[2].keys() <= together[0].keys()
 
     def test_bad_lines_are_errors_with_their_numbers(self, made_predictor, task):
@@ -216,7 +216,7 @@ class TestAllTasks:
             differences.append((loss_with(step) - loss_with(-step)) / (2 * step))
         assert pytest.approx(gradient[word, dim], rel=0.05) in differences
         # The model is as before, for other threads.
-        assert predictor.predict_json(LINES[task][1]) == rounded(before)
+        assert predictor.predict_json(LINES[task][1]) == approximately(before)
 
     @pytest.mark.parametrize("places", EACH_PLACE)
     def test_words_are_removed(self, made_predictor, task, places):

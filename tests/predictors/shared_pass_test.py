@@ -18,7 +18,7 @@ from elmo_tasks.bilm.layer_cache import CachedBilm, LayerMemory
 from elmo_tasks.corpora.annotate import annotate_file
 from elmo_tasks.modules.contextual import contextual_bilm
 from tests.paths import TINY_BILM
-from tests.predictors.trained_task_test import rounded
+from tests.results import approximately
 
 N_SENTENCES = 4
 NUMBERS = count()
@@ -90,7 +90,7 @@ class TestSharedPass:
         assert sum(computed) == N_SENTENCES
         share_nothing(monkeypatch)
         for model, results in zip(models.values(), together, strict=True):
-            assert TrainedTask(model)(texts) == rounded(results)
+            assert TrainedTask(model)(texts) == approximately(results)
         assert sum(computed) == 3 * N_SENTENCES
 
     def test_a_corpus(self, models, computed, texts, tmp_path):
@@ -110,4 +110,4 @@ def test_threads_over_several_models(models, archive, texts, monkeypatch):
     share_nothing(monkeypatch)
     alone = {path: TrainedTask(path) for path in paths}
     for (path, text), result in zip(calls, found, strict=True):
-        assert alone[path](text) == rounded(result)
+        assert alone[path](text) == approximately(result)

@@ -15,7 +15,7 @@ import spacy
 
 from elmo_tasks import Elmo, TrainedTask
 from elmo_tasks.bilm import LayerCache
-from tests.predictors.trained_task_test import rounded
+from tests.results import approximately
 from tests.task_models import EACH_PLACE
 
 INPUTS = {"coref": 1, "ner": 1, "snli": 2, "squad": 2, "srl": 1, "sst": 1}
@@ -56,7 +56,7 @@ def spans_of(results: list[dict[str, Any]]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("places", EACH_PLACE)
 @pytest.mark.parametrize("task", INPUTS)
-def test_a_task(archive, task, places):
+def test_threads_that_share_a_task_get_the_results_of_one_thread(archive, task, places):
     path = archive(task, places, 3)
     unshared = TrainedTask(path)
     shared = TrainedTask(path)
@@ -67,13 +67,13 @@ def test_a_task(archive, task, places):
         expected = [unshared(*texts_of_input) for texts_of_input in inputs]
         # The first calls of a new model, too.
         results = by_threads(lambda texts_of_input: shared(*texts_of_input), inputs)
-        assert results == rounded(expected)
+        assert results == approximately(expected)
         # A list of texts is a batch.
         batches = []
         for number in range(0, 8, 2):
             batches.append([column[number : number + 2] for column in columns])
         expected = [unshared(*batch) for batch in batches]
-        assert by_threads(lambda batch: shared(*batch), batches) == rounded(expected)
+        assert by_threads(lambda batch: shared(*batch), batches) == approximately(expected)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ class TestFirstLoad:
 
 class TestVectors:
     @pytest.mark.parametrize("is_cached", [pytest.param(False, marks=pytest.mark.weekly), True])
-    def test_elmo(self, tmp_path, is_cached):
+    def test_threads_that_share_elmo_get_the_vectors_of_one_thread(self, tmp_path, is_cached):
         cache = LayerCache(tmp_path / "layers") if is_cached else None
         elmo = Elmo.from_pretrained(layer_cache=cache)
         sentences = random_texts(12, "equal") + random_texts(12, "unequal")

@@ -13,6 +13,7 @@ from elmo_tasks import Elmo
 from elmo_tasks.bilm import LayerMix
 from elmo_tasks.text import in_nfc
 from tests.paths import TINY_BILM
+from tests.results import approximately
 
 TEXT = "Mary lives in Paris ."
 
@@ -69,8 +70,7 @@ def trained(bilm, n_steps=80, save_weights=True):
 
 def annotations(doc):
     tags = [(token.tag_, token.ent_type_) for token in doc]
-    cats = {name: round(score, 4) for name, score in doc.cats.items()}
-    return tags, cats
+    return tags, dict(doc.cats)
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ class TestPipelines:
         nlp.to_disk(tmp_path / "saved")
         shutil.move(tmp_path / "saved", tmp_path / "moved")
         loaded = spacy.load(tmp_path / "moved")
-        expected = annotations(nlp(TEXT))
+        expected = approximately(annotations(nlp(TEXT)))
         assert annotations(loaded(TEXT)) == expected
         loaded.replace_listeners("tok2vec", "ner", ["model.tok2vec"])
         assert annotations(loaded(TEXT)) == expected
@@ -181,9 +181,10 @@ class TestPipelines:
             docs = list(nlp.pipe(texts, n_process=2, batch_size=2))
         finally:
             multiprocessing.set_start_method(before, force=True)
-        assert [annotations(doc) for doc in docs] == [annotations(nlp(text)) for text in texts]
+        expected = [annotations(nlp(text)) for text in texts]
+        assert [annotations(doc) for doc in docs] == approximately(expected)
 
-    def test_only_the_name_is_saved_if_it_should(self, nlp, tmp_path):
+    def test_without_save_weights_only_the_name_is_saved(self, nlp, tmp_path):
         named = trained(TINY_BILM, n_steps=2, save_weights=False)
         nlp.to_disk(tmp_path / "with")
         named.to_disk(tmp_path / "without")
@@ -191,4 +192,4 @@ class TestPipelines:
         n_bytes_without = (tmp_path / "without" / "tok2vec" / "model").stat().st_size
         assert n_bytes > 2 * n_bytes_without
         loaded = spacy.load(tmp_path / "without")
-        assert annotations(loaded(TEXT)) == annotations(named(TEXT))
+        assert annotations(loaded(TEXT)) == approximately(annotations(named(TEXT)))

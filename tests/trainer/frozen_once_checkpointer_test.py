@@ -1,6 +1,3 @@
-import random
-import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from elmo_tasks.trainer import FrozenOnceCheckpointer, RandomStateCallback
+from elmo_tasks.trainer import FrozenOnceCheckpointer
 
 FROZEN_WIDTH = 120
 # The model uses its frozen part at two places, like a tagger its biLM, so that part has two names.
@@ -41,13 +38,6 @@ class SmallModel(Model):
         return {"loss": (output - y).square().mean()}
 
 
-class WithDropout(SmallModel):
-    def forward(  # type: ignore[override]
-        self, x: torch.Tensor, y: torch.Tensor
-    ) -> dict[str, torch.Tensor]:
-        return super().forward(torch.nn.functional.dropout(x, 0.5, self.training), y)
-
-
 class AfterEpoch(TrainerCallback):
     """
     Applies an action to the trainer after an epoch, before the checkpoint of that epoch is written.
@@ -68,7 +58,6 @@ def train(
     model: Model,
     n_epochs: int,
     *callbacks: TrainerCallback,
-    shuffle: bool = False,
     **checkpoints: Any,
 ) -> Model:
     """
@@ -78,16 +67,16 @@ def train(
     rows = np.random.default_rng(0).normal(size=(8, FROZEN_WIDTH + 1)).astype("float32")
     instances = [Instance({"x": TensorField(row[:-1]), "y": TensorField(row[-1:])}) for row in rows]
 
-    def loader(shuffle: bool) -> SimpleDataLoader:
-        return SimpleDataLoader(list(instances), batch_size=2, shuffle=shuffle, vocab=Vocabulary())
+    def loader() -> SimpleDataLoader:
+        return SimpleDataLoader(list(instances), batch_size=2, vocab=Vocabulary())
 
     checkpoints.setdefault("keep_most_recent_by_count", None)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     trainer = GradientDescentTrainer(
         model,
         torch.optim.Adam(parameters, lr=0.01),
-        loader(shuffle),
-        validation_data_loader=loader(shuffle=False),
+        loader(),
+        validation_data_loader=loader(),
         num_epochs=n_epochs,
         serialization_dir=str(folder),
         checkpointer=FrozenOnceCheckpointer(str(folder), **checkpoints),
@@ -133,27 +122,6 @@ class TestFrozenOnceCheckpointer:
         recovered = train(tmp_path / "interrupted", SmallModel(seed=other_seed), 2)
         assert_equal_weights(recovered, straight)
         assert names_in(tmp_path / "interrupted" / "model_state_e2_b0.th") == TRAINED
-
-    @pytest.mark.parametrize(
-        ("epoch", "batch"), [(2, 0), (2, 2)], ids=["after an epoch", "in an epoch"]
-    )
-    def test_dropout_and_order_are_those_of_an_uninterrupted_run(self, tmp_path, epoch, batch):
-        killed = tmp_path / "killed"
-
-        def run(folder: Path) -> Model:
-            # As `allennlp train` does.
-            random.seed(0)
-            callback = RandomStateCallback("")
-            return train(folder, WithDropout(), 4, callback, shuffle=True, save_every_num_batches=1)
-
-        straight = run(tmp_path / "straight")
-        shutil.copytree(tmp_path / "straight", killed)
-        for file in killed.glob("*_state_*.th"):
-            epoch_of_file, batch_of_file = re.findall(r"\d+", file.name)
-            if (int(epoch_of_file), int(batch_of_file)) > (epoch, batch):
-                file.unlink()
-        assert (killed / f"model_state_e{epoch}_b{batch}.th").exists()
-        assert_equal_weights(run(killed), straight)
 
     def test_unfrozen_weights_are_in_the_checkpoint_before_they_change(self, tmp_path):
         unfreeze = AfterEpoch(1, lambda trainer: trainer.model.frozen.requires_grad_(True))

@@ -1,1 +1,1 @@
-from tests.bilm.conftest import bilm, files  # noqa: F401
+from tests.bilm.conftest import bilm, files, news  # noqa: F401

@@ -120,6 +120,16 @@ class TestEmbed:
             assert len(runs) == 1
 
 
+@pytest.mark.parametrize("batch_tokens", [1, 300, 4096])
+def test_the_included_bilm_gives_the_same_vectors_in_any_order_and_batch(news, batch_tokens):
+    """Up to the rounding of float32; AllenNLP's vectors differ by up to 0.76."""
+    elmo = Elmo.from_pretrained(device="cpu")
+    expected = elmo.embed(news)
+    vectors = elmo.embed(news[::-1], batch_tokens=batch_tokens)
+    for array, expected_array in zip(vectors[::-1], expected, strict=True):
+        np.testing.assert_allclose(array, expected_array, rtol=0, atol=1e-5)
+
+
 class TestEmbedIter:
     def test_gradients_stay_on_for_the_caller(self, elmo):
         for _ in elmo.embed_iter(SENTENCES):

@@ -72,6 +72,20 @@ class TestMethods:
 class TestPublicPrograms:
     """Reimplements the calls that public programs make; `bilm` is the oracle for all of them."""
 
+    def test_protein_embedders_pass_letters(self, old_files, bilm):
+        """As SeqVec and bio_embeddings: letters are words, and the layers are summed."""
+        options_file, weight_file = old_files
+        embedder = ElmoEmbedder(weight_file=weight_file, options_file=options_file, cuda_device=-1)
+        sequences = [list("MGSSHH"), list("KQ")]
+        for letters, array in zip(sequences, embedder.embed_batch(sequences), strict=True):
+            expected = layers_alone(bilm, letters)
+            assert_close(embedder.embed_sentence(letters), expected)
+            assert_close(array, expected)
+            of_residues = torch.tensor(array).sum(dim=0)
+            assert of_residues.shape == (len(letters), 12)
+            of_protein = of_residues.mean(dim=0).numpy()
+            np.testing.assert_allclose(of_protein, expected.sum(0).mean(0), rtol=0, atol=5e-6)
+
     def test_flair_takes_the_layers_of_each_token(self, old_files, bilm):
         options_file, weight_file = old_files
         embedder = ElmoEmbedder(options_file=options_file, weight_file=weight_file, cuda_device=-1)

@@ -1,5 +1,6 @@
 """The options of vectors have the same names and defaults wherever vectors are computed."""
 
+import argparse
 import inspect
 from collections.abc import Callable
 from typing import Any, get_args
@@ -60,17 +61,8 @@ def test_names_and_defaults_are_those_of_elmo(entry_point, differs, lacks, adds)
 
 
 def test_the_choices_of_the_command_line_are_all_values():
-    choices: dict[str, tuple[str, ...]] = {}
-
-    class Parser:
-        @staticmethod
-        def add_argument(name: str, choices_of: Any = None, **about: Any) -> None:
-            choices[name] = tuple(about.get("choices", ()))
-
-        @staticmethod
-        def set_defaults(**defaults: Any) -> None:
-            pass
-
-    add_arguments(Parser)  # type: ignore[arg-type]
-    assert choices["--precision"] == get_args(Precision)
-    assert choices["--pool"] == get_args(Pool)
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    explained = parser.format_help()
+    for name, values in (("precision", get_args(Precision)), ("pool", get_args(Pool))):
+        assert f"--{name} {{{','.join(values)}}}" in explained

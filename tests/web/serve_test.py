@@ -11,7 +11,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ import pytest
 from elmo_tasks import TrainedTask
 from elmo_tasks.__main__ import main
 from tests.paths import CHECKOUT
-from tests.predictors.trained_task_test import TEXTS, rounded
+from tests.predictors.trained_task_test import TEXTS
+from tests.results import approximately
 
 for package in ("fastapi_offline", "httpx", "prometheus_client", "uvicorn"):
     pytest.importorskip(package)
@@ -65,7 +68,7 @@ class TestAnswers:
     def test_they_are_the_results_of_the_task(self, client, models, task):
         inputs = inputs_of(task)
         result = TrainedTask(models[task])(**inputs)
-        expected = rounded(json.loads(json.dumps(result)))
+        expected = approximately(json.loads(json.dumps(result)))
         assert client.post(f"/{task}", json=inputs).json() == expected
         batch = {"inputs": [inputs, inputs]}
         assert client.post(f"/{task}/batch", json=batch).json() == [expected, expected]
@@ -218,12 +221,6 @@ class TestPages:
     def test_the_state_has_a_head(self, client, path):
         assert client.head(path).status_code == client.get(path).status_code == 200
 
-    def test_a_service_with_a_queue_is_not_ready(self, client, monkeypatch):
-        monkeypatch.setattr("elmo_tasks.web.serve._Work.n_waiting", 2)
-        assert client.get("/ready").status_code == 503
-        assert client.get("/health").status_code == 200
-        assert "elmo_tasks_requests_waiting 2.0" in client.get("/metrics").text
-
     def test_metrics_count_requests(self, client):
         name = 'elmo_tasks_request_seconds_count{path="/snli",status="200"}'
         counts = []
@@ -234,6 +231,55 @@ class TestPages:
         assert counts[1] == counts[0] + 1
         assert float(metrics["elmo_tasks_texts_in_work"]) == 0
         assert float(metrics["process_resident_memory_bytes"]) > 1e6
+
+
+class TestQueue:
+    """With two threads. The requests to `/snli` are held until the test lets them go."""
+
+    @pytest.fixture
+    def let_go(self, monkeypatch) -> threading.Event:
+        from elmo_tasks.models import Esim
+
+        let_go = threading.Event()
+        forward = Esim.forward
+
+        def held_forward(*args: Any, **kwargs: Any) -> Any:
+            assert let_go.wait(60)
+            return forward(*args, **kwargs)
+
+        monkeypatch.setattr(Esim, "forward", held_forward)
+        return let_go
+
+    def wait_for(self, client: Any, n_waiting: int) -> None:
+        for _ in range(1000):
+            if f"elmo_tasks_requests_waiting {n_waiting}.0" in client.get("/metrics").text:
+                return
+            time.sleep(0.01)
+        pytest.fail(f"expected {n_waiting} waiting requests")
+
+    def test_a_service_with_a_queue_is_not_ready(self, client, let_go):
+        with ThreadPoolExecutor(4) as pool:
+            answers = [pool.submit(client.post, "/snli", json=inputs_of("snli")) for _ in range(4)]
+            try:
+                self.wait_for(client, n_waiting=2)
+                assert client.get("/ready").status_code == 503
+                assert client.get("/health").status_code == 200
+            finally:
+                let_go.set()
+            assert {answer.result().status_code for answer in answers} == {200}
+        assert client.get("/ready").status_code == 200
+
+    def test_long_requests_leave_the_last_thread_to_short_ones(self, client, let_go):
+        long = {"premise": "old man " * 700, "hypothesis": "man"}
+        with ThreadPoolExecutor(2) as pool:
+            answers = [pool.submit(client.post, "/snli", json=long) for _ in range(2)]
+            try:
+                self.wait_for(client, n_waiting=1)
+                assert client.post("/srl", json=inputs_of("srl")).status_code == 200
+                assert not any(answer.done() for answer in answers)
+            finally:
+                let_go.set()
+            assert {answer.result().status_code for answer in answers} == {200}
 
 
 class TestTheEndOfWork:
@@ -384,6 +430,8 @@ class TestCommand:
         self, monkeypatch, capsys, name, value
     ):
         monkeypatch.setattr("uvicorn.run", lambda *args, **options: pytest.fail("started"))
+        # The command sets it: restored after the test.
+        monkeypatch.setenv("ELMO_TASKS_SERVE", "ner")
         monkeypatch.setenv(f"ELMO_TASKS_SERVE_{name}", value)
         assert main(["serve", "ner"]) != 0
         assert f"got '{value}': ELMO_TASKS_SERVE_{name}" in capsys.readouterr().err
@@ -409,7 +457,7 @@ def test_all_models_answer_from_a_process(tmp_path):
             results = []
             for texts in task.predictor.examples:
                 body = dict(zip(task.predictor.inputs, texts, strict=True))
-                result = rounded(json.loads(json.dumps(task(**body))))
+                result = approximately(json.loads(json.dumps(task(**body))))
                 assert ask(port, "POST", f"/{model}", body) == (200, result)
                 inputs.append(body)
                 results.append(result)
@@ -418,7 +466,8 @@ def test_all_models_answer_from_a_process(tmp_path):
         body = {"text": "Angela Merkel met Tim Cook in Berlin.", "threshold": 0.985}
         names = TrainedTask("ner")(body["text"])
         (certain,) = [name for name in names if name["probability"] >= 0.985]
-        assert ask(port, "POST", "/ner", body)[1] == rounded(json.loads(json.dumps([certain])))
+        expected = approximately(json.loads(json.dumps([certain])))
+        assert ask(port, "POST", "/ner", body)[1] == expected
         assert ask(port, "POST", "/ner", {**body, "threshold": 1.5})[0] == 422
         assert ask(port, "POST", "/srl", body)[0] == 422
     finally:
