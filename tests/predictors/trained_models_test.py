@@ -15,9 +15,7 @@ from tests.paths import CHECKOUT
 from tests.results import approximately
 
 TEXT = "It works."
-# The card of `srl` was written before a verb had its place.
-OLD_CARD = pytest.mark.xfail(strict=True, reason="the card has no start and end of a verb")
-TASKS = ["coref", "ner", "pos", "snli", "squad", pytest.param("srl", marks=OLD_CARD), "sst"]
+TASKS = ["coref", "ner", "pos", "snli", "squad", "srl", "sst"]
 # Code, and what it prints as JSON.
 EXAMPLE = re.compile(r"```python\n(.*?)```\n\n```json\n(.*?)```", re.DOTALL)
 
