@@ -57,7 +57,7 @@ def config_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """
     The variables with their values from the environment, or their defaults. An empty value counts
     as not set. `ELMO_TASKS_GLOVE` is the name of a file in `glove/` of the data folder, or a path.
-    By default, it is the only file there, or if there is none, the included vectors.
+    By default, it is the only file there, or else the included vectors.
     """
     data = os.path.expanduser(environ.get(_DATA) or str(FIXTURES))
     files = _glove_files(data)

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _SAFETENSORS = ".safetensors"
+_ENCODER = "character_encoder"
 _BILM_PREFIXES = ("char_embed", "CNN", "RNN_", "dictionaries/", "word_embed")
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -82,53 +83,73 @@ class WeightName:
 
 def weight_names(options: BilmOptions) -> Iterator[WeightName]:
     """The table for a biLM with these options: one row per parameter."""
-    encoder = "character_encoder"
-    n_filters, dim, cell_dim = options.n_filters, options.projection_dim, options.cell_dim
-    dictionaries, word_dim = options.dictionaries, 0
-    characters = f"{encoder}.embedding.weight"
+    yield from _embedding_names(options)
+    yield from _convolution_names(options)
+    yield from _projection_names(options)
+    yield from _lstm_names(options)
+
+
+def _embedding_names(options: BilmOptions) -> Iterator[WeightName]:
+    characters = f"{_ENCODER}.embedding.weight"
+    dictionaries = options.dictionaries
     if dictionaries is None:
-        yield WeightName(
-            "char_embed", (N_CHARACTER_IDS - 1, options.character_dim), characters, CHARACTERS
-        )
-    else:
-        word_dim = dictionaries.word_dim
-        if dictionaries.n_characters:
-            yield WeightName(
-                "char_embed", (dictionaries.n_characters, options.character_dim), characters
-            )
-        if dictionaries.n_words:
-            yield WeightName(
-                "word_embed", (dictionaries.n_words, word_dim), f"{encoder}.word_embedding.weight"
-            )
+        shape = (N_CHARACTER_IDS - 1, options.character_dim)
+        yield WeightName("char_embed", shape, characters, CHARACTERS)
+        return
+    if dictionaries.n_characters:
+        shape = (dictionaries.n_characters, options.character_dim)
+        yield WeightName("char_embed", shape, characters)
+    if dictionaries.n_words:
+        shape = (dictionaries.n_words, dictionaries.word_dim)
+        yield WeightName("word_embed", shape, f"{_ENCODER}.word_embedding.weight")
+
+
+def _convolution_names(options: BilmOptions) -> Iterator[WeightName]:
+    """The convolutions and the highways."""
     for i, (width, n_filters_of_width) in enumerate(options.filters):
         shape = (1, width, options.character_dim, n_filters_of_width)
-        yield WeightName(f"CNN/W_cnn_{i}", shape, f"{encoder}.convolutions.{i}.weight", CONVOLUTION)
-        yield WeightName(
-            f"CNN/b_cnn_{i}", (n_filters_of_width,), f"{encoder}.convolutions.{i}.bias"
-        )
+        ours = f"{_ENCODER}.convolutions.{i}"
+        yield WeightName(f"CNN/W_cnn_{i}", shape, f"{ours}.weight", CONVOLUTION)
+        yield WeightName(f"CNN/b_cnn_{i}", (n_filters_of_width,), f"{ours}.bias")
+    n_filters = options.n_filters
     for i in range(options.n_highway):
         for gate in ("transform", "carry"):
-            group, ours = f"CNN_high_{i}", f"{encoder}.highways.{i}.{gate}"
+            group = f"CNN_high_{i}"
+            ours = f"{_ENCODER}.highways.{i}.{gate}"
             yield WeightName(
                 f"{group}/W_{gate}", (n_filters, n_filters), f"{ours}.weight", TRANSPOSED
             )
             yield WeightName(f"{group}/b_{gate}", (n_filters,), f"{ours}.bias")
-    # bilm-tf projects only where the widths differ.
-    no_projection = np.eye(dim, dtype=np.float32)
-    no_bias = np.zeros(dim, dtype=np.float32)
+
+
+def _projection_names(options: BilmOptions) -> Iterator[WeightName]:
+    """The projection of the encoder. bilm-tf has one only where the widths differ."""
+    dim = options.projection_dim
+    word_dim = 0
+    if options.dictionaries is not None:
+        word_dim = options.dictionaries.word_dim
+    no_projection = None
+    no_bias = None
+    if options.n_filters == dim:
+        no_projection = np.eye(dim, dtype=np.float32)
+        no_bias = np.zeros(dim, dtype=np.float32)
     yield WeightName(
         "CNN_proj/W_proj",
-        (word_dim + n_filters, dim),
-        f"{encoder}.projection.weight",
+        (word_dim + options.n_filters, dim),
+        f"{_ENCODER}.projection.weight",
         layout=TRANSPOSED,
-        omitted=no_projection if n_filters == dim else None,
+        omitted=no_projection,
     )
-    yield WeightName(
-        "CNN_proj/b_proj",
-        (dim,),
-        f"{encoder}.projection.bias",
-        omitted=no_bias if n_filters == dim else None,
-    )
+    yield WeightName("CNN_proj/b_proj", (dim,), f"{_ENCODER}.projection.bias", omitted=no_bias)
+
+
+def _lstm_names(options: BilmOptions) -> Iterator[WeightName]:
+    """The LSTMs. bilm-tf projects their outputs only where the widths differ."""
+    dim = options.projection_dim
+    cell_dim = options.cell_dim
+    no_projection = None
+    if cell_dim == dim:
+        no_projection = np.eye(dim, dtype=np.float32)
     for number, direction in enumerate(("forward", "backward")):
         for i in range(options.n_layers):
             group = f"RNN_{number}/RNN/MultiRNNCell/Cell{i}/LSTMCell"
@@ -136,10 +157,7 @@ def weight_names(options: BilmOptions) -> Iterator[WeightName]:
             yield WeightName(f"{group}/W_0", (2 * dim, 4 * cell_dim), f"{ours}.kernel")
             yield WeightName(f"{group}/B", (4 * cell_dim,), f"{ours}.bias")
             yield WeightName(
-                f"{group}/W_P_0",
-                (cell_dim, dim),
-                f"{ours}.projection",
-                omitted=no_projection if cell_dim == dim else None,
+                f"{group}/W_P_0", (cell_dim, dim), f"{ours}.projection", omitted=no_projection
             )
 
 

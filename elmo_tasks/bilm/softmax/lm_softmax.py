@@ -218,8 +218,8 @@ class _Loss(torch.autograd.Function):
             losses[rows], exponentials = _losses_of(logits, target_logits[rows])
             total = exponentials.total
             d_target_logits[rows] = (exponentials.target / total - 1.0).squeeze(1)
-            # The probabilities are the exponentials divided by their total, and dividing the rows
-            # of dim units is less work than those of n_columns.
+            # The probabilities are the exponentials divided by their total. Dividing the gradient
+            # instead is less work, because its rows have dim units and not n_columns.
             low_exponentials = exponentials.columns.to(dtype)
             d_hidden[rows] = to_hidden(low_exponentials).to(hidden.dtype).div_(total)
             _add_product(d_weight, low_exponentials.t(), hidden[rows].div(total).to(dtype))
