@@ -111,16 +111,18 @@ class _Export:
     def _spans(self, annotation: Annotation, marks: list[Mark]) -> list[MarkedSpan]:
         """The spans of a text, in its order. They do not overlap."""
         in_file = (annotation.file, annotation.place)
-        spans = set()
+        spans = []
         for mark in marks:
             self._n_spans += 1
             with located(*(mark.line or in_file)):
                 try:
-                    spans.add(marked_span(annotation.text, mark))
+                    spans.append(marked_span(annotation.text, mark))
                 except ValueError as error:
                     self._skip(str(error))
         with located(*in_file):
-            return self._without_overlaps(sorted(spans, key=lambda span: span[1:]))
+            # Without repetitions. Spans at the same place stay in the order of the file.
+            distinct_spans = dict.fromkeys(spans)
+            return self._without_overlaps(sorted(distinct_spans, key=lambda span: span[1:]))
 
     def _without_overlaps(self, spans: list[MarkedSpan]) -> list[MarkedSpan]:
         overlap = first_overlap(spans)

@@ -330,6 +330,14 @@ class TestBadSpans:
         with pytest.raises(ValueError, match=r"skip_bad_spans leaves such spans out.*line 1"):
             read(file)
 
+    def test_of_two_labels_at_one_place_the_first_is_kept(self, tmp_path):
+        """Not the one that a hash of strings puts first."""
+        labels = [f"LABEL{number}" for number in range(8)]
+        row = {"text": "Ann sang.", "label": [[0, 3, label] for label in labels]}
+        file = write_lines(tmp_path / "train.jsonl", [row])
+        ((_, tags),) = read(file, skip_bad_spans=True)
+        assert tags == ["U-LABEL0", "O", "O"]
+
     def test_a_span_of_brat_with_a_gap(self, tmp_path, caplog):
         brat(tmp_path)
         with open(tmp_path / "part" / "a.ann", "a") as file:
