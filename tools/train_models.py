@@ -102,6 +102,8 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
     for first in range(0, len(instances), 32):
         predictions += predictor.predict_batch_instance(instances[first : first + 32])
     seconds = time.process_time() - start
+    # Kilobytes on Linux. An evaluation holds a whole file in memory.
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     metrics: dict[str, Any] = {}
     if archive.parent == MODELS and data.endswith(".conllu"):
         # A pair of tags that is not in the training data has no label.
@@ -109,8 +111,6 @@ def measure(archive: Path, data: str) -> dict[str, Any]:
         metrics["accuracy"] = tag_accuracies(content, archive)["both"] / 100
     elif archive.parent == MODELS:
         metrics = evaluate_from_archive(str(archive), data)
-    # Kilobytes on Linux.
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     return {
         "metrics": metrics,
         "words_per_second": round(n_words / seconds),
@@ -294,7 +294,11 @@ def write_card(
     card = CARDS[run.task]
     task = TrainedTask(folder)
     example = task.predictor.examples[0]
-    call = ", ".join(json.dumps(text, ensure_ascii=False) for text in example)
+    texts = [json.dumps(text, ensure_ascii=False) for text in example]
+    call = f"print(task({', '.join(texts)}))"
+    if len(call) > 100:
+        lines_of_texts = "".join(f"        {text},\n" for text in texts)
+        call = f"print(\n    task(\n{lines_of_texts}    )\n)"
     result = json.dumps(task(*example), indent=1, ensure_ascii=False)
     trained = _TRAINED_BY_PLAN
     if "config" in card:
@@ -312,7 +316,7 @@ def write_card(
         "from elmo_tasks import TrainedTask",
         "",
         f'task = TrainedTask("{run.task}")',
-        f"print(task({call}))",
+        call,
         "```",
         "",
         "```json",
@@ -387,6 +391,8 @@ def scores_of_seeds(run: "Run", split: str, files: list[Path]) -> str:
         files = published
         what = "published runs"
     scores = [json.loads(file.read_text())[split] for file in files]
+    if len(scores) == 1:
+        return "one seed"
     return f"{min(scores):.1f} to {max(scores):.1f} in {len(scores)} {what}"
 
 
