@@ -1,8 +1,9 @@
 """
-The layers of sentences, which a frozen biLM computes once and which are read later: by other runs
+The layers of sentences, which a frozen model computes once and which are read later: by other runs
 from one SQLite file (`LayerCache`), by the other models of a process from memory (`LayerMemory`).
 
-`CachedBilm` computes only the sentences that are not in such a store.
+`CachedBilm` computes only the sentences that are not in such a store; for other models than the
+biLM, `read_or_compute` does that.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ import os
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +28,8 @@ from elmo_tasks.bilm.packing import mask_of
 from elmo_tasks.bilm.weights import weights_digest
 from elmo_tasks.files.recent import Recent
 
-__all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore", "shared_bilm"]
+__all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore"]
+__all__ += ["digest_of_model", "is_cacheable", "read_or_compute", "sentence_key", "shared_bilm"]
 
 logger = logging.getLogger(__name__)
 
@@ -211,60 +213,29 @@ class CachedBilm:
         bilm = self.bilm
         weights = list(bilm.parameters())
         character_ids = inputs if isinstance(inputs, torch.Tensor) else bilm.word_rows.batch(inputs)
-        if weights[0].dtype == torch.float64 or any(weight.requires_grad for weight in weights):
+        if not is_cacheable(weights):
             # Training may change weights in ways that `WeightsState` does not detect.
             self._digest.forget()
             return bilm(character_ids)  # type: ignore[no-any-return]
         ids = character_ids.cpu()
         # Shape: (batch_size, timesteps)
         mask = torch.from_numpy(mask_of(ids, bilm.word_rows))
-        lengths = mask.sum(-1).tolist()
-        model = self.model_digest()
-        keys = [
-            _key(model, row[:n_words]) for row, n_words in zip(ids.numpy(), lengths, strict=True)
-        ]
-        # Shape: (n_layers, batch_size, timesteps, dim)
-        layers = np.zeros((bilm.num_layers, *mask.shape, bilm.get_output_dim()), self.store.dtype)
-        # Shape: (n_layers, n_words, dim) each
-        targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
-        is_stored = self.store.read(keys, targets)
-        # The first row of each sentence that is not stored.
-        missing: dict[bytes, int] = {}
-        for row, key in enumerate(keys):
-            if not is_stored[row]:
-                missing.setdefault(key, row)
-        if len(missing) == len(keys) and self.store.dtype == np.float32:
-            # The usual case for new texts, without further copies.
-            output: BilmOutput = bilm(character_ids)
-            self._write(keys, output, lengths)
-            return output
-        if missing:
-            rows = list(missing.values())
-            # Shape: (n_layers, n_missing, timesteps, dim)
-            computed = torch.stack(bilm(character_ids[rows]).layers).float().cpu().numpy()
-            for position, row in enumerate(rows):
-                targets[row][...] = computed[:, position, : lengths[row]]
-            for row, key in enumerate(keys):
-                if not is_stored[row] and row != missing[key]:
-                    targets[row][...] = targets[missing[key]]
-            self.store.write(list(missing), [targets[row].copy() for row in rows])
-        layers_like_weights = torch.from_numpy(layers).to(weights[0])
-        return BilmOutput(tuple(layers_like_weights), mask.to(weights[0].device))
+        digest = self.model_digest()
+        keys = []
+        for row, n_words in zip(ids.numpy(), mask.sum(-1).tolist(), strict=True):
+            keys.append(sentence_key(digest, row[:n_words]))
+        shape = bilm.num_layers, bilm.get_output_dim()
 
-    def _write(self, keys: Sequence[bytes], output: BilmOutput, lengths: Sequence[int]) -> None:
-        # Shape: (batch_size, timesteps, dim) each
-        layers = [layer.float().cpu().numpy() for layer in output.layers]
-        layers_of_sentences = []
-        for row, n_words in enumerate(lengths):
-            layers_of_sentences.append(np.stack([layer[row, :n_words] for layer in layers]))
-        self.store.write(keys, layers_of_sentences)
+        def compute(rows: list[int]) -> BilmOutput:
+            return bilm(character_ids[rows])  # type: ignore[no-any-return]
+
+        return read_or_compute(self.store, keys, mask, shape, weights[0], compute)
 
     def model_digest(self) -> bytes:
         """
         A digest of everything that determines the layers; the weights are hashed again only if they
         changed.
         """
-        weights = list(self.bilm.parameters())
         options = self.bilm.options
         # The number 3 in a config is 3.0 in a file.
         options = replace(
@@ -272,14 +243,102 @@ class CachedBilm:
             cell_clip=options.cell_clip and float(options.cell_clip),
             projection_clip=options.projection_clip and float(options.projection_clip),
         )
-        device = weights[0].device.type
-        settings = options, self.bilm.kernel, device, _product_precision(), _FORMAT
+        return digest_of_model(self._digest, self.bilm, options, self.bilm.kernel)
 
-        def make() -> bytes:
-            digest = weights_digest(options, self.bilm.state_dict())
-            return hashlib.blake2b(repr(settings).encode() + digest, digest_size=32).digest()
 
-        return self._digest(weights, settings, make)
+def is_cacheable(weights: Sequence[torch.Tensor]) -> bool:
+    """Whether the weights are frozen, and not in float64, which a store would round."""
+    is_trained = any(weight.requires_grad for weight in weights)
+    return not is_trained and weights[0].dtype != torch.float64
+
+
+def digest_of_model(
+    last: FrozenValue[bytes], model: torch.nn.Module, options: object, setting: str
+) -> bytes:
+    """
+    A digest of a frozen model's options and weights, of another setting and of all else that its
+    layers depend on. `last` keeps it until one of these changes.
+    """
+    weights = list(model.parameters())
+    device = weights[0].device.type
+    settings = options, setting, device, _product_precision(), _FORMAT
+
+    def make() -> bytes:
+        digest = weights_digest(options, model.state_dict())
+        return hashlib.blake2b(repr(settings).encode() + digest, digest_size=32).digest()
+
+    return last(weights, settings, make)
+
+
+def sentence_key(digest: bytes, ids: np.ndarray) -> bytes:
+    """The key of a sentence in a store, from the digest of the model and the sentence's ids."""
+    return hashlib.blake2b(ids.astype(np.int32).tobytes(), key=digest, digest_size=32).digest()
+
+
+def read_or_compute(
+    store: LayerStore,
+    keys: Sequence[bytes],
+    mask: torch.Tensor,
+    shape: tuple[int, int],
+    weight: torch.Tensor,
+    compute: Callable[[list[int]], BilmOutput],
+) -> BilmOutput:
+    """
+    The layers of a batch. Those of the sentences that are not in the store are computed, and then
+    stored.
+
+    # Parameters
+
+    keys
+        The key of each sentence: see `sentence_key`.
+    mask
+        Shape `(batch_size, timesteps)`: true for words, false for padding.
+    shape
+        The number of layers, and the units of each.
+    weight
+        A weight of the model; the layers have its type and device.
+    compute
+        The output of the model for some rows of the batch.
+    """
+    lengths: list[int] = mask.sum(-1).tolist()
+    n_layers, dim = shape
+    # Shape: (n_layers, batch_size, timesteps, dim)
+    layers = np.zeros((n_layers, *mask.shape, dim), store.dtype)
+    # Shape: (n_layers, n_words, dim) each
+    targets = [layers[:, row, :n_words] for row, n_words in enumerate(lengths)]
+    is_stored = store.read(keys, targets)
+    # The first row of each sentence that is not stored.
+    missing: dict[bytes, int] = {}
+    for row, key in enumerate(keys):
+        if not is_stored[row]:
+            missing.setdefault(key, row)
+    rows = list(missing.values())
+    if len(rows) == len(keys) and store.dtype == np.float32:
+        # The usual case for new texts, without further copies.
+        output = compute(rows)
+        _write(store, keys, output, lengths)
+        return output
+    if missing:
+        # Shape: (n_layers, n_missing, timesteps, dim)
+        computed = torch.stack(compute(rows).layers).float().cpu().numpy()
+        for position, row in enumerate(rows):
+            targets[row][...] = computed[:, position, : lengths[row]]
+        for row, key in enumerate(keys):
+            if not is_stored[row] and row != missing[key]:
+                targets[row][...] = targets[missing[key]]
+        store.write(list(missing), [targets[row].copy() for row in rows])
+    return BilmOutput(tuple(torch.from_numpy(layers).to(weight)), mask.to(weight.device))
+
+
+def _write(
+    store: LayerStore, keys: Sequence[bytes], output: BilmOutput, lengths: Sequence[int]
+) -> None:
+    # Shape: (batch_size, timesteps, dim) each
+    layers = [layer.float().cpu().numpy() for layer in output.layers]
+    layers_of_sentences = []
+    for row, n_words in enumerate(lengths):
+        layers_of_sentences.append(np.stack([layer[row, :n_words] for layer in layers]))
+    store.write(keys, layers_of_sentences)
 
 
 _SHARED_BYTES = 64 * 2**20
@@ -295,11 +354,6 @@ def shared_bilm(bilm: Bilm) -> CachedBilm:
     """
     cached = CachedBilm(bilm, LayerMemory(_SHARED_BYTES))
     return _SHARED.setdefault((cached.model_digest(), str(next(bilm.parameters()).device)), cached)
-
-
-def _key(model: bytes, sentence: np.ndarray) -> bytes:
-    """The key of a sentence in a store, from its ids, of shape `(n_words, width)`."""
-    return hashlib.blake2b(sentence.astype(np.int32).tobytes(), key=model, digest_size=32).digest()
 
 
 def _product_precision() -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """The biLM of a task model, created from a config and run once per batch for all embedders."""
 
-import os
 from pathlib import Path
 from typing import Any, Literal, Optional
 
@@ -8,12 +7,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
-from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm, LayerCache
+from elmo_tasks.bilm import Bilm, BilmOptions, BilmOutput, CachedBilm
 from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.bilm.layer_cache import shared_bilm
 from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.files.shipped import PRETRAINED
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass, layer_cache
 
 __all__ = ["ContextualBilm"]
 
@@ -77,11 +76,8 @@ class ContextualBilm(ContextualModel):
         self._has_weights = weight_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
         self._pass = SharedPass()
-        folder = cache_folder or os.environ.get("ELMO_TASKS_CACHE")
-        self._cached_bilm: CachedBilm | None = None
-        if folder:
-            cache = LayerCache(folder, dtype=cache_dtype, max_bytes=cache_max_bytes)
-            self._cached_bilm = CachedBilm(self.bilm, cache)
+        cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
+        self._cached_bilm = None if cache is None else CachedBilm(self.bilm, cache)
 
     @property
     def summary(self) -> str:

@@ -1,17 +1,18 @@
 """The contextual model that all embedders of a task model share."""
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from allennlp.common import Registrable
 
-from elmo_tasks.bilm import BilmOutput
+from elmo_tasks.bilm import BilmOutput, LayerCache
 from elmo_tasks.bilm.frozen_value import WeightsState
 
-__all__ = ["ContextualModel", "SharedPass"]
+__all__ = ["ContextualModel", "SharedPass", "layer_cache"]
 
 
 class ContextualModel(torch.nn.Module, Registrable):
@@ -31,6 +32,14 @@ class ContextualModel(torch.nn.Module, Registrable):
     def summary(self) -> str:
         """A few words for people: which model, and the precision of its products."""
         return type(self).__name__
+
+
+def layer_cache(
+    folder: str | None, dtype: Literal["float32", "float16"], max_bytes: int | None
+) -> LayerCache | None:
+    """The cache of a config, by default in the folder `ELMO_TASKS_CACHE`, if that is set."""
+    folder = folder or os.environ.get("ELMO_TASKS_CACHE")
+    return LayerCache(folder, dtype=dtype, max_bytes=max_bytes) if folder else None
 
 
 class SharedPass(threading.local):

@@ -1,7 +1,8 @@
 """A transformer instead of the biLM: the layers of each word, from its pieces."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Optional
 
+import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import embedding_bag
@@ -10,7 +11,9 @@ from allennlp_today.trust import is_untrusted
 from allennlp_today.trust.guards import UNTRUSTED_TRANSFORMER
 from allennlp_today.trust.repositories import expect_language_model
 from elmo_tasks.bilm import BilmOutput
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass
+from elmo_tasks.bilm.frozen_value import FrozenValue
+from elmo_tasks.bilm.layer_cache import digest_of_model, is_cacheable, read_or_compute, sentence_key
+from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass, layer_cache
 
 __all__ = ["PretrainedTransformer"]
 
@@ -31,10 +34,20 @@ class PretrainedTransformer(ContextualModel):
         in training.
     pooling : `Literal["first", "avg"]`
         The vector of a word: its first piece, or the mean of its pieces.
+    cache_folder : `str`, optional
+        The folder for the layers of sentences, as for a biLM, if the transformer is frozen.
+    cache_dtype, cache_max_bytes
+        See `elmo_tasks.bilm.LayerCache`.
     """
 
     def __init__(
-        self, model_name: str, requires_grad: bool = False, pooling: Literal["first", "avg"] = "avg"
+        self,
+        model_name: str,
+        requires_grad: bool = False,
+        pooling: Literal["first", "avg"] = "avg",
+        cache_folder: Optional[str] = None,
+        cache_dtype: Literal["float32", "float16"] = "float32",
+        cache_max_bytes: Optional[int] = None,
     ) -> None:
         super().__init__()
         # Imported here because it imports torch's compiler, which would slow down every start of
@@ -71,6 +84,8 @@ class PretrainedTransformer(ContextualModel):
         self._requires_grad = requires_grad
         self._pooling = pooling
         self._pass = SharedPass()
+        self._cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
+        self._digest: FrozenValue[bytes] = FrozenValue()
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
         super().train(mode and self._requires_grad)
@@ -92,10 +107,41 @@ class PretrainedTransformer(ContextualModel):
         def compute() -> BilmOutput:
             needs_gradient = self._requires_grad and torch.is_grad_enabled()
             with torch.set_grad_enabled(needs_gradient):
-                return self._compute(input_ids, word_numbers, mask, inputs)
+                return self._read_or_compute(input_ids, word_numbers, mask, inputs)
 
         mode = (self.training, torch.is_grad_enabled())
         return self._pass.output(input_ids, self.transformer_model.parameters(), mode, compute)
+
+    def _read_or_compute(
+        self,
+        input_ids: torch.Tensor,
+        word_numbers: torch.Tensor,
+        mask: torch.Tensor,
+        inputs: dict[str, torch.Tensor],
+    ) -> BilmOutput:
+        """The layers from the cache, if there is one; those of autocast are less exact."""
+
+        def compute(rows: list[int]) -> BilmOutput:
+            inputs_of_rows = {name: tensor[rows] for name, tensor in inputs.items()}
+            return self._compute(input_ids[rows], word_numbers[rows], mask[rows], inputs_of_rows)
+
+        weights = list(self.transformer_model.parameters())
+        is_exact = not torch.is_autocast_enabled(mask.device.type)
+        if self._cache is None or not is_exact or not is_cacheable(weights):
+            return self._compute(input_ids, word_numbers, mask, inputs)
+        model = self.transformer_model
+        digest = digest_of_model(self._digest, model, model.config.to_json_string(), self._pooling)
+        is_piece = inputs["attention_mask"].bool()
+        keys = []
+        for row, n_words in enumerate(mask.sum(-1).tolist()):
+            pieces = torch.stack([input_ids[row], word_numbers[row]])[:, is_piece[row]]
+            n_pieces = is_piece[row].sum(-1)
+            segments = n_pieces[n_pieces > 0].tolist()
+            # The lengths come first, so that no two sentences have the same numbers.
+            numbers = [n_words, len(segments), *segments, *pieces.flatten().tolist()]
+            keys.append(sentence_key(digest, np.array(numbers)))
+        shape = self.num_layers, self.output_dim
+        return read_or_compute(self._cache, keys, mask, shape, weights[0], compute)
 
     def _compute(
         self,

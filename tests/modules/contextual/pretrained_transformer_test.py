@@ -136,6 +136,41 @@ class TestPretrainedTransformer:
             assert len(passes) == 1
             torch.testing.assert_close(mixed, torch.stack(transformer(**batch).layers).mean(0))
 
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_a_later_run_reads_the_layers_of_the_cache(self, checkpoint, tmp_path, family):
+        folder = checkpoint(family)
+        # Two segments, and a sentence that is there twice.
+        batch = batch_of(folder, [["a", "b", "b"] * 20, *SENTENCES, SENTENCES[0]])
+        expected = PretrainedTransformer(folder)(**batch)
+        for n_passes in (2, 0):
+            frozen = PretrainedTransformer(folder, cache_folder=str(tmp_path))
+            passes = []
+            frozen.transformer_model.register_forward_pre_hook(
+                lambda *args, passes=passes: passes.append(args)
+            )
+            one = frozen(**batch_of(folder, SENTENCES[:1]))
+            output = frozen(**batch)
+            assert len(passes) == n_passes
+            assert torch.equal(output.mask, expected.mask)
+            for layer, of_library in zip(output.layers, expected.layers, strict=True):
+                torch.testing.assert_close(layer, of_library, rtol=1e-4, atol=1e-5)
+            assert torch.equal(one.layers[-1][0], output.layers[-1][1, :7])
+
+    def test_a_cache_is_of_one_transformer_and_its_settings(self, bert, tmp_path):
+        cache = {"cache_folder": str(tmp_path)}
+        batch = batch_of(bert)
+        stored = PretrainedTransformer(bert, **cache)(**batch)
+        first = PretrainedTransformer(bert, pooling="first", **cache)(**batch)
+        assert torch.equal(
+            first.layers[1], PretrainedTransformer(bert, pooling="first")(**batch).layers[1]
+        )
+        changed = PretrainedTransformer(bert, **cache)
+        with torch.no_grad():
+            next(changed.transformer_model.parameters()).add_(1)
+        assert not torch.equal(changed(**batch).layers[1], stored.layers[1])
+        trained = PretrainedTransformer(bert, requires_grad=True, **cache)
+        assert trained(**batch).layers[1].requires_grad
+
     def test_a_checkpoint_that_lacks_weights_is_an_error(self, bert, tmp_path):
         from safetensors.torch import load_file, save_file
 
