@@ -32,6 +32,8 @@ local slowly_halved(epochs) =
   // Frozen, at ELMo's places. The folder is described in docs/replication/index.md.
   transformer: {
     title: 'all-MiniLM-L6-v2',
+    note: 'The training data of all-MiniLM-L6-v2 include SNLI and MultiNLI (its model card), so its '
+          + 'score on SNLI is not comparable with the others.',
     settings: transformer(
       environment.data('minilm'),
       about={ model_type: 'bert', width: 384 },

@@ -84,7 +84,10 @@ def table_of(
     below = notes(exhibit, runs)
     if exhibit == "table 1" and plan.transformer is not None and _has_transformer(runs):
         title = plan.transformer["title"]
-        below.append(f"{_TRANSFORMER_COLUMN.capitalize()}: {title} at ELMo's places, mixed alike.")
+        column = _TRANSFORMER_COLUMN.capitalize()
+        below.append(f"{column}: {title} at ELMo's places, mixed alike.")
+        if "note" in plan.transformer:
+            below.append(plan.transformer["note"])
     return Table(table(exhibit, runs, sizes), below, set(runs["task"]))
 
 
