@@ -256,8 +256,8 @@ def digest_of_model(
     last: FrozenValue[bytes], model: torch.nn.Module, options: object, setting: str
 ) -> bytes:
     """
-    A digest of a frozen model's options and weights, of another setting and of all else that its
-    layers depend on. `last` keeps it until one of these changes.
+    A digest of everything that a frozen model's layers depend on: its options and weights, one more
+    setting, the device and torch's settings. `last` keeps it until one of them changes.
     """
     weights = list(model.parameters())
     device = weights[0].device.type

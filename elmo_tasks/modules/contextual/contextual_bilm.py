@@ -12,7 +12,11 @@ from elmo_tasks.bilm.bilm import Precision
 from elmo_tasks.bilm.layer_cache import shared_bilm
 from elmo_tasks.files.json_files import file_digest
 from elmo_tasks.files.shipped import PRETRAINED
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass, layer_cache
+from elmo_tasks.modules.contextual.contextual_model import (
+    ContextualModel,
+    SharedPass,
+    configured_cache,
+)
 
 __all__ = ["ContextualBilm"]
 
@@ -76,7 +80,7 @@ class ContextualBilm(ContextualModel):
         self._has_weights = weight_file is not None
         self.register_load_state_dict_post_hook(_note_weights)
         self._pass = SharedPass()
-        cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
+        cache = configured_cache(cache_folder, cache_dtype, cache_max_bytes)
         self._cached_bilm = None if cache is None else CachedBilm(self.bilm, cache)
 
     @property

@@ -12,7 +12,7 @@ from allennlp.common import Registrable
 from elmo_tasks.bilm import BilmOutput, LayerCache
 from elmo_tasks.bilm.frozen_value import WeightsState
 
-__all__ = ["ContextualModel", "SharedPass", "layer_cache"]
+__all__ = ["ContextualModel", "SharedPass", "configured_cache"]
 
 
 class ContextualModel(torch.nn.Module, Registrable):
@@ -34,7 +34,7 @@ class ContextualModel(torch.nn.Module, Registrable):
         return type(self).__name__
 
 
-def layer_cache(
+def configured_cache(
     folder: str | None, dtype: Literal["float32", "float16"], max_bytes: int | None
 ) -> LayerCache | None:
     """The cache of a config, by default in the folder `ELMO_TASKS_CACHE`, if that is set."""

@@ -13,7 +13,11 @@ from allennlp_today.trust.repositories import expect_language_model
 from elmo_tasks.bilm import BilmOutput
 from elmo_tasks.bilm.frozen_value import FrozenValue
 from elmo_tasks.bilm.layer_cache import digest_of_model, is_cacheable, read_or_compute, sentence_key
-from elmo_tasks.modules.contextual.contextual_model import ContextualModel, SharedPass, layer_cache
+from elmo_tasks.modules.contextual.contextual_model import (
+    ContextualModel,
+    SharedPass,
+    configured_cache,
+)
 
 __all__ = ["PretrainedTransformer"]
 
@@ -84,7 +88,7 @@ class PretrainedTransformer(ContextualModel):
         self._requires_grad = requires_grad
         self._pooling = pooling
         self._pass = SharedPass()
-        self._cache = layer_cache(cache_folder, cache_dtype, cache_max_bytes)
+        self._cache = configured_cache(cache_folder, cache_dtype, cache_max_bytes)
         self._digest: FrozenValue[bytes] = FrozenValue()
 
     def train(self, mode: bool = True) -> "PretrainedTransformer":
@@ -104,44 +108,51 @@ class PretrainedTransformer(ContextualModel):
         in front. A word without pieces has zero vectors.
         """
 
+        def compute_rows(rows: list[int]) -> BilmOutput:
+            inputs_of_rows = {name: tensor[rows] for name, tensor in inputs.items()}
+            return self._compute(input_ids[rows], word_numbers[rows], mask[rows], inputs_of_rows)
+
         def compute() -> BilmOutput:
-            needs_gradient = self._requires_grad and torch.is_grad_enabled()
-            with torch.set_grad_enabled(needs_gradient):
-                return self._read_or_compute(input_ids, word_numbers, mask, inputs)
+            if self._cache is None or not self._is_cacheable():
+                needs_gradient = self._requires_grad and torch.is_grad_enabled()
+                with torch.set_grad_enabled(needs_gradient):
+                    return self._compute(input_ids, word_numbers, mask, inputs)
+            keys = self._keys(input_ids, word_numbers, mask, inputs["attention_mask"].bool())
+            shape = self.num_layers, self.output_dim
+            weight = next(self.transformer_model.parameters())
+            with torch.no_grad():
+                return read_or_compute(self._cache, keys, mask, shape, weight, compute_rows)
 
         mode = (self.training, torch.is_grad_enabled())
         return self._pass.output(input_ids, self.transformer_model.parameters(), mode, compute)
 
-    def _read_or_compute(
+    def _is_cacheable(self) -> bool:
+        """Whether a later pass computes the same layers: without dropout, autocast or training."""
+        weights = list(self.transformer_model.parameters())
+        uses_autocast = torch.is_autocast_enabled(weights[0].device.type)
+        has_dropout = self.transformer_model.training
+        return is_cacheable(weights) and not uses_autocast and not has_dropout
+
+    def _keys(
         self,
         input_ids: torch.Tensor,
         word_numbers: torch.Tensor,
         mask: torch.Tensor,
-        inputs: dict[str, torch.Tensor],
-    ) -> BilmOutput:
-        """The layers from the cache, if there is one; those of autocast are less exact."""
-
-        def compute(rows: list[int]) -> BilmOutput:
-            inputs_of_rows = {name: tensor[rows] for name, tensor in inputs.items()}
-            return self._compute(input_ids[rows], word_numbers[rows], mask[rows], inputs_of_rows)
-
-        weights = list(self.transformer_model.parameters())
-        is_exact = not torch.is_autocast_enabled(mask.device.type)
-        if self._cache is None or not is_exact or not is_cacheable(weights):
-            return self._compute(input_ids, word_numbers, mask, inputs)
+        is_piece: torch.Tensor,
+    ) -> list[bytes]:
+        """The keys of the sentences in the cache."""
         model = self.transformer_model
         digest = digest_of_model(self._digest, model, model.config.to_json_string(), self._pooling)
-        is_piece = inputs["attention_mask"].bool()
         keys = []
         for row, n_words in enumerate(mask.sum(-1).tolist()):
+            # Shape: (2, n_pieces_of_sentence)
             pieces = torch.stack([input_ids[row], word_numbers[row]])[:, is_piece[row]]
             n_pieces = is_piece[row].sum(-1)
             segments = n_pieces[n_pieces > 0].tolist()
             # The lengths come first, so that no two sentences have the same numbers.
             numbers = [n_words, len(segments), *segments, *pieces.flatten().tolist()]
             keys.append(sentence_key(digest, np.array(numbers)))
-        shape = self.num_layers, self.output_dim
-        return read_or_compute(self._cache, keys, mask, shape, weights[0], compute)
+        return keys
 
     def _compute(
         self,

@@ -171,6 +171,16 @@ class TestPretrainedTransformer:
         trained = PretrainedTransformer(bert, requires_grad=True, **cache)
         assert trained(**batch).layers[1].requires_grad
 
+    def test_layers_with_dropout_are_not_stored(self, bert, tmp_path):
+        cache = {"cache_folder": str(tmp_path)}
+        batch = batch_of(bert)
+        # As a trainer's `no_grad` freezes it: with dropout.
+        frozen = PretrainedTransformer(bert, requires_grad=True, **cache).requires_grad_(False)
+        dropped_out = frozen.train()(**batch).layers[-1]
+        later = PretrainedTransformer(bert, **cache)(**batch).layers[-1]
+        assert not torch.equal(later, dropped_out)
+        assert torch.equal(later, PretrainedTransformer(bert)(**batch).layers[-1])
+
     def test_a_checkpoint_that_lacks_weights_is_an_error(self, bert, tmp_path):
         from safetensors.torch import load_file, save_file
 
