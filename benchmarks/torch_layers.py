@@ -287,6 +287,16 @@ def processor() -> str:
     return f"{fields.get('model name', 'unknown')}: {', '.join(present)}"
 
 
+def gflops() -> float:
+    """The speed of `torch.addmm`, which torch's layers use: 10^9 operations per second."""
+    n_rows, input_dim, output_dim = 1000, 300, 1200
+    rows = torch.randn(n_rows, input_dim)
+    weight = torch.randn(input_dim, output_dim)
+    bias = torch.zeros(output_dim)
+    fastest = min(seconds(lambda: torch.addmm(bias, rows, weight)) for _ in range(50))
+    return 2e-9 * n_rows * input_dim * output_dim / fastest
+
+
 def main() -> None:
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
@@ -303,6 +313,7 @@ def main() -> None:
     # torch warns once that oneDNN does not support such LSTMs.
     warnings.filterwarnings("ignore", "LSTM with projections")
     print(f"torch {torch.__version__}, {arguments.threads} threads, {processor()}")
+    print(f"torch.addmm on the CPU: {gflops():.0f} GFLOP/s")
     head = f"{'':42} {'ours, ms':>9} {'packed':>9} {'padded':>9}"
     print(f"{head}   {'torch / ours':22} difference")
     for size in arguments.sizes:

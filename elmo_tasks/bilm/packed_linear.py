@@ -213,8 +213,8 @@ class PackedLinear:
     """
     `x W^T + b` for a weight that is used many times, without gradients. On a CPU, the weight is
     packed once for oneDNN's kernels. In float32, they are 1.7 times as fast as `torch.addmm` on an
-    AMD processor, and a row of the result does not depend on the number of rows. `dtype` is the
-    type of the products, the inputs and the results.
+    AMD processor, where MKL does not use AVX-512, and a row of the result does not depend on the
+    number of rows. `dtype` is the type of the products, the inputs and the results.
     """
 
     def __init__(

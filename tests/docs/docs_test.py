@@ -27,7 +27,13 @@ DAILY = {
 BLOCKS = {page: blocks_of(page) for page in PAGES}
 # `text` is output, or the format of a file.
 LANGUAGES = {"bash", "json", "jsonnet", "python", "text"}
-REASONS = {"installs packages", "needs a GPU", "takes long", "downloads a gigabyte"}
+REASONS = {
+    "downloads a gigabyte",
+    "installs packages",
+    "needs a GPU",
+    "needs an AMD processor",
+    "takes long",
+}
 
 
 def with_blocks() -> list[object]:
