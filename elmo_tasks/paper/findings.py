@@ -82,8 +82,10 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
             continue
         difference = better.mean() - worse.mean()
         verdict = "yes" if difference > 0 else "no"
-        verdicts.append((verdict, f"{task.title} ({difference:+.1f})"))
-        has_variance = min(len(better), len(worse)) > 2 and better.std() + worse.std() > 0
+        n_seeds = min(len(better), len(worse))
+        details = f"{difference:+.1f}, 1 seed" if n_seeds == 1 else f"{difference:+.1f}"
+        verdicts.append((verdict, f"{task.title} ({details})"))
+        has_variance = n_seeds > 2 and better.std() + worse.std() > 0
         if has_variance and p_value(worse, better) < 0.05:
             verdicts.append((_SIGNIFICANT, task.title))
     return verdicts

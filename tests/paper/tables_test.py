@@ -338,9 +338,15 @@ class TestFindings:
         sst = scores_of("sst", "baseline", [50.0, 51.0]) + scores_of("sst", "both", [49.0, 50.0])
         squad = scores_of("squad", "baseline", [60.0]) + scores_of("squad", "both", [70.0])
         stopped = runs_of(squad, are_stopped=True)
-        runs = pandas.concat([snli(), runs_of(sst), stopped])
+        srl = scores_of("srl", "baseline", [60.0, 61.0]) + scores_of("srl", "input", [65.0])
+        runs = pandas.concat([snli(), runs_of(sst), runs_of(srl), stopped])
         row = self.rows(table_1=runs).loc["ELMo beats the baseline (Table 1)"]
-        assert row.tolist() == ["SNLI (+9.9)", "SST-5 (-1.0)", "SNLI", "SQuAD"]
+        assert row.tolist() == [
+            "SNLI (+9.9), SRL (+4.5, 1 seed)",
+            "SST-5 (-1.0)",
+            "SNLI",
+            "SQuAD",
+        ]
 
     def test_epochs_until_elmo_reaches_the_best_of_the_baseline(self):
         baseline = scores_of("snli", "baseline", [60.0, 60.0], epochs=[50.0, 55.0, 60.0, 59.0])
