@@ -83,8 +83,7 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
         difference = better.mean() - worse.mean()
         verdict = "yes" if difference > 0 else "no"
         n_seeds = min(len(better), len(worse))
-        details = f"{difference:+.1f}, 1 seed" if n_seeds == 1 else f"{difference:+.1f}"
-        verdicts.append((verdict, f"{task.title} ({details})"))
+        verdicts.append((verdict, _with_details(task.title, f"{difference:+.1f}", n_seeds)))
         has_variance = n_seeds > 2 and better.std() + worse.std() > 0
         if has_variance and p_value(worse, better) < 0.05:
             verdicts.append((_SIGNIFICANT, task.title))
@@ -121,7 +120,7 @@ def _faster(runs: pd.DataFrame) -> _Verdicts:
         baseline_mean = fmean(baseline_epochs)
         verdict = "yes" if elmo_mean < baseline_mean else "no"
         details = f"{elmo_mean:.0f} instead of {baseline_mean:.0f}"
-        verdicts.append((verdict, f"{task.title} ({details})"))
+        verdicts.append((verdict, _with_details(task.title, details, len(seeds))))
     return verdicts
 
 
@@ -142,17 +141,25 @@ def _gains_more(runs: pd.DataFrame, share: float) -> _Verdicts:
             verdicts.append((_STOPPED, task.title))
             continue
         # Shape: sizes in rows, variants in columns; the whole training set is the last row.
-        means = task_runs.groupby(["training_size", "variant"])["dev"].mean().unstack().sort_index()
+        scores = task_runs.groupby(["training_size", "variant"])["dev"]
+        means = scores.mean().unstack().sort_index()
         if len(means) < 3 or means.isna().any(axis=None):
             continue
         gains = means[task.elmo] - means["baseline"]
         part = _size_of_share(gains.index, share)
         if part is None:
             continue
-        details = f"{task.title} ({gains[part]:+.1f} instead of {gains.iloc[-1]:+.1f})"
+        details = f"{gains[part]:+.1f} instead of {gains.iloc[-1]:+.1f}"
         verdict = "yes" if gains[part] > gains.iloc[-1] else "no"
-        verdicts.append((verdict, details))
+        verdicts.append((verdict, _with_details(task.title, details, scores.count().min())))
     return verdicts
+
+
+def _with_details(title: str, details: str, n_seeds: int) -> str:
+    """A task with the values behind its verdict, which say if they rest on one seed."""
+    if n_seeds == 1:
+        details += ", 1 seed"
+    return f"{title} ({details})"
 
 
 def _size_of_share(sizes: pd.Index, share: float) -> int | None:

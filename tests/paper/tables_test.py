@@ -368,10 +368,10 @@ class TestFindings:
             runs += scores_of("snli", "both", [float(elmo)], **settings)
         rows = self.rows(figure_1=runs_of(runs))
         assert rows.loc["ELMo gains more with a hundredth of the data (Figure 1)", "no"] == (
-            "SNLI (+2.0 instead of +10.0)"
+            "SNLI (+2.0 instead of +10.0, 1 seed)"
         )
         assert rows.loc["ELMo gains more with a tenth of the data (Figure 1)", "yes"] == (
-            "SNLI (+15.0 instead of +10.0)"
+            "SNLI (+15.0 instead of +10.0, 1 seed)"
         )
 
 
