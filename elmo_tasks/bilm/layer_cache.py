@@ -29,7 +29,8 @@ from elmo_tasks.bilm.weights import weights_digest
 from elmo_tasks.files.recent import Recent
 
 __all__ = ["CachedBilm", "LayerCache", "LayerMemory", "LayerStore"]
-__all__ += ["digest_of_model", "is_cacheable", "read_or_compute", "sentence_key", "shared_bilm"]
+__all__ += ["digest_of_model", "forget_shared_layers", "is_cacheable", "read_or_compute"]
+__all__ += ["sentence_key", "shared_bilm"]
 
 logger = logging.getLogger(__name__)
 
@@ -354,6 +355,15 @@ def shared_bilm(bilm: Bilm) -> CachedBilm:
     """
     cached = CachedBilm(bilm, LayerMemory(_SHARED_BYTES))
     return _SHARED.setdefault((cached.model_digest(), str(next(bilm.parameters()).device)), cached)
+
+
+def forget_shared_layers() -> None:
+    """
+    Empties the stores of `shared_bilm`. Otherwise, results may be rounded differently if this
+    process has computed a sentence before, in a batch of a different size.
+    """
+    for cached in list(_SHARED.values()):
+        cached.store = LayerMemory(_SHARED_BYTES)
 
 
 def _product_precision() -> tuple[str, ...]:

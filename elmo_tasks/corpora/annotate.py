@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["annotate_file"]
 
 # Raised when the code writes other bytes for the same corpus and models.
-_FORMAT = 2
+_FORMAT = 3
 
 
 def annotate_file(
@@ -194,6 +194,14 @@ def _model_digest(task: "TrainedTask") -> str:
 
 
 def _write_part(corpus: Path, tasks: dict[str, "TrainedTask"], part: Part[Document]) -> int:
+    """
+    Computes a part from nothing but its texts, so it has the same bytes whichever process and after
+    whichever parts it is computed.
+    """
+    from elmo_tasks.bilm.layer_cache import forget_shared_layers
+
+    forget_shared_layers()
+
     def annotate_documents(documents: Sequence[Document]) -> list[Annotated]:
         return list(_annotated(tasks, documents))
 

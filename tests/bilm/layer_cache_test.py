@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 
 from elmo_tasks.bilm import Bilm, BilmOutput, CachedBilm, LayerCache, LayerMemory, LayerStore
 from elmo_tasks.bilm.character_ids import BYTES
-from elmo_tasks.bilm.layer_cache import shared_bilm
+from elmo_tasks.bilm.layer_cache import forget_shared_layers, shared_bilm
 from tests.bilm.helpers import batches, random_bilm
 
 BATCH = [["The", "cat", "sat", "."], [], ["Encyclopædia", "😀", "The"], ["x" * 60]]
@@ -230,6 +230,15 @@ class TestSharedBilm:
             change(changed)
         assert shared_bilm(changed) is not shared
         assert shared_bilm(changed).store is not shared.store
+
+    def test_forgotten_layers_are_computed_again(self):
+        shared = shared_bilm(random_bilm())
+        inputs = inputs_of(shared.bilm)
+        for _ in range(2):
+            shared(BATCH)
+        forget_shared_layers()
+        shared(BATCH)
+        assert len(inputs) == 2
 
     def test_threads_get_the_layers_of_a_pass(self):
         shared = shared_bilm(random_bilm())

@@ -191,6 +191,19 @@ def test_only_a_folder_of_its_own_is_replaced(models, corpus, tmp_path, monkeypa
     assert corpus.exists()
 
 
+def test_a_part_does_not_depend_on_what_was_computed_before(models, corpus, tmp_path):
+    """Products may be rounded differently in a batch of a different size."""
+    output = tmp_path / "out.jsonl"
+    annotate_file([models["ner"]], corpus, output)
+    expected = output.read_bytes()
+    # Shares its biLM, and the layers of sentences, with the model of the job.
+    trained = TrainedTask(models["ner"])
+    for text in TEXTS:
+        trained([text])
+    annotate_file([models["ner"]], corpus, output, force=True)
+    assert output.read_bytes() == expected
+
+
 @pytest.mark.weekly
 def test_an_interrupted_job_continues_to_the_same_bytes(
     models, corpus, tmp_path, monkeypatch, capsys, caplog
