@@ -213,7 +213,7 @@ def read_arrays(
             # `visititems` skips links, which could lead out of the file too.
             file.visititems(keep)
             return arrays
-    except (OSError, RuntimeError, SafetensorError) as error:
+    except (OSError, RuntimeError, KeyError, SafetensorError) as error:
         raise ValueError(
             f"expected a whole file of weights, HDF5 or safetensors ({error}): {path}"
         ) from None

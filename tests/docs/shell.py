@@ -145,6 +145,8 @@ def check_command(words: list[str], line: str) -> None:
         for word in words[2:]:
             if word.startswith("--"):
                 assert f'"{word}"' in script, f"{line}: {words[1]} has no {word}"
+    elif words[0] == "gcc":
+        _content(words[-1])
     elif words[0] == "make":
         targets = re.findall(r"^([\w-]+):", _content("Makefile"), re.MULTILINE)
         for word in words[1:]:

@@ -12,7 +12,7 @@ from tests.paths import CHECKOUT, TRAINING_CONFIGS
 def test_the_demo_has_the_scores_of_the_readme(environment, command, tmp_path):
     environment.delenv("ELMO_TASKS_BILM")
     makefile = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
-    overrides = re.search(r"^DEMO_RUN := (.+)$", makefile, re.MULTILINE)[1]
+    overrides = re.search(r"^DEMO_OVERRIDES := (.+)$", makefile, re.MULTILINE)[1]
     scores = []
     for name in ("ner", "ner_elmo"):
         config = TRAINING_CONFIGS / f"{name}.jsonnet"
