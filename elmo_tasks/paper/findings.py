@@ -81,7 +81,7 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
         if better.empty or worse.empty:
             continue
         difference = better.mean() - worse.mean()
-        verdict = "yes" if difference > 0 else "no"
+        verdict = _verdict(round(difference, 1) > 0)
         n_seeds = min(len(better), len(worse))
         verdicts.append((verdict, _with_details(task.title, f"{difference:+.1f}", n_seeds)))
         has_variance = n_seeds > 2 and better.std() + worse.std() > 0
@@ -118,7 +118,7 @@ def _faster(runs: pd.DataFrame) -> _Verdicts:
             continue
         elmo_mean = fmean(elmo_epochs)
         baseline_mean = fmean(baseline_epochs)
-        verdict = "yes" if elmo_mean < baseline_mean else "no"
+        verdict = _verdict(round(elmo_mean) < round(baseline_mean))
         details = f"{elmo_mean:.0f} instead of {baseline_mean:.0f}"
         verdicts.append((verdict, _with_details(task.title, details, len(seeds))))
     return verdicts
@@ -149,10 +149,17 @@ def _gains_more(runs: pd.DataFrame, share: float) -> _Verdicts:
         part = _size_of_share(gains.index, share)
         if part is None:
             continue
-        details = f"{gains[part]:+.1f} instead of {gains.iloc[-1]:+.1f}"
-        verdict = "yes" if gains[part] > gains.iloc[-1] else "no"
+        gain = gains[part]
+        whole_gain = gains.iloc[-1]
+        details = f"{gain:+.1f} instead of {whole_gain:+.1f}"
+        verdict = _verdict(round(gain, 1) > round(whole_gain, 1))
         verdicts.append((verdict, _with_details(task.title, details, scores.count().min())))
     return verdicts
+
+
+def _verdict(holds: bool) -> str:
+    """The column of a task. Numbers that are shown as the same ones are not different."""
+    return "yes" if holds else "no"
 
 
 def _with_details(title: str, details: str, n_seeds: int) -> str:

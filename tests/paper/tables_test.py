@@ -339,11 +339,13 @@ class TestFindings:
         squad = scores_of("squad", "baseline", [60.0]) + scores_of("squad", "both", [70.0])
         stopped = runs_of(squad, are_stopped=True)
         srl = scores_of("srl", "baseline", [60.0, 61.0]) + scores_of("srl", "input", [65.0])
-        runs = pandas.concat([snli(), runs_of(sst), runs_of(srl), stopped])
+        # Not shown as different.
+        ner = scores_of("ner", "baseline", [60.0]) + scores_of("ner", "input", [60.04])
+        runs = pandas.concat([snli(), runs_of(sst + srl + ner), stopped])
         row = self.rows(table_1=runs).loc["ELMo beats the baseline (Table 1)"]
         assert row.tolist() == [
             "SNLI (+9.9), SRL (+4.5, 1 seed)",
-            "SST-5 (-1.0)",
+            "NER (+0.0, 1 seed), SST-5 (-1.0)",
             "SNLI",
             "SQuAD",
         ]
