@@ -151,7 +151,8 @@ def results_page(plan: Plan, stopped: pd.DataFrame, runs: dict[str, pd.DataFrame
     sections += [
         "## Figure 1: less training data, fewer epochs",
         "![Scores by training examples](figure1_examples.svg)",
-        "Mean and standard deviation over seeds, by the number of training examples.",
+        "Mean and standard deviation over seeds, by the number of training examples. Points "
+        "without a bar have one seed.",
         "![Learning curves](figure1_epoch.svg)",
         "The learning curves of all runs of Table 1, also of the tasks that are not in the paper's "
         "figure: a circle or square is the epoch that is scored, a bar is where the run ended.",

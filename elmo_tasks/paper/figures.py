@@ -103,15 +103,23 @@ def draw_sizes(runs: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def _draw_mean(panel: Axes, model: str, scores: SeriesGroupBy) -> None:
-    """A line of the mean scores, and an area of the standard deviation around it."""
+    """
+    A line of the mean scores, with bars of the standard deviation, which one seed does not have.
+    """
     mean = scores.mean()
-    deviation = scores.std().fillna(0)
     marker = _MARKERS[model]
     style = _STYLES[model]
-    panel.plot(mean.index, mean, label=model, linewidth=1, marker=marker, markersize=3, **style)
-    lower = mean - deviation
-    upper = mean + deviation
-    panel.fill_between(mean.index, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
+    panel.errorbar(
+        mean.index,
+        mean,
+        scores.std(),
+        label=model,
+        linewidth=1,
+        marker=marker,
+        markersize=3,
+        capsize=2,
+        **style,
+    )
 
 
 def draw_curves(runs: pd.DataFrame, folder: Path) -> list[Path]:
@@ -158,7 +166,7 @@ def draw_mixes(runs: pd.DataFrame, folder: Path) -> list[Path]:
         # Layers in rows, tasks in columns.
         grid = weights_by_task.filter(like="layer ").T
         _draw_grid(panel, grid)
-        titles = [_title(runs, task, "\nstopped\nafter") for task in grid]
+        titles = [_title(runs, task, "{}\nstopped\nafter\n{} epochs") for task in grid]
         panel.set_xticks(range(grid.shape[1]), titles, fontsize=6)
         panel.set_yticks(range(grid.shape[0]), grid.index)
         panel.set_title(f"ELMo at the {place}")
@@ -173,14 +181,14 @@ def _draw_grid(panel: Axes, grid: pd.DataFrame) -> None:
         panel.text(column, row, f"{weight:.2f}", ha="center", va="center", color=color)
 
 
-def _title(runs: pd.DataFrame, task: str, stopped_after: str = ", stopped after") -> str:
+def _title(runs: pd.DataFrame, task: str, if_stopped: str = "{}, stopped after {} epochs") -> str:
     """The name of a task, and whether its runs were stopped early."""
     title = TASKS[task].title
     task_runs = runs[runs["task"] == task]
     if not task_runs["stopped"].any():
         return title
     n_epochs = task_runs["epochs"].map(len).max()
-    return f"{title}{stopped_after} {n_epochs}"
+    return if_stopped.format(title, n_epochs)
 
 
 def _score_of(task: str) -> str:
