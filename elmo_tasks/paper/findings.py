@@ -81,7 +81,7 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
         if better.empty or worse.empty:
             continue
         difference = better.mean() - worse.mean()
-        verdict = _verdict(round(difference, 1) > 0)
+        verdict = _verdict(difference, 0.0, digits=1)
         n_seeds = min(len(better), len(worse))
         verdicts.append((verdict, _with_details(task.title, f"{difference:+.1f}", n_seeds)))
         has_variance = n_seeds > 2 and better.std() + worse.std() > 0
@@ -118,7 +118,7 @@ def _faster(runs: pd.DataFrame) -> _Verdicts:
             continue
         elmo_mean = fmean(elmo_epochs)
         baseline_mean = fmean(baseline_epochs)
-        verdict = _verdict(round(elmo_mean) < round(baseline_mean))
+        verdict = _verdict(baseline_mean, elmo_mean, digits=0)
         details = f"{elmo_mean:.0f} instead of {baseline_mean:.0f}"
         verdicts.append((verdict, _with_details(task.title, details, len(seeds))))
     return verdicts
@@ -152,14 +152,14 @@ def _gains_more(runs: pd.DataFrame, share: float) -> _Verdicts:
         gain = gains[part]
         whole_gain = gains.iloc[-1]
         details = f"{gain:+.1f} instead of {whole_gain:+.1f}"
-        verdict = _verdict(round(gain, 1) > round(whole_gain, 1))
+        verdict = _verdict(gain, whole_gain, digits=1)
         verdicts.append((verdict, _with_details(task.title, details, scores.count().min())))
     return verdicts
 
 
-def _verdict(holds: bool) -> str:
-    """The column of a task. Numbers that are shown as the same ones are not different."""
-    return "yes" if holds else "no"
+def _verdict(value: float, other: float, *, digits: int) -> str:
+    """Whether a value is larger than the other one, as the page shows them."""
+    return "yes" if round(value, digits) > round(other, digits) else "no"
 
 
 def _with_details(title: str, details: str, n_seeds: int) -> str:
