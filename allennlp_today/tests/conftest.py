@@ -27,6 +27,7 @@ for name in ("checklist", "conllu", "nltk", "local_plugin", "word2number"):
     Path(name, "__init__.py").touch()
 Path(".allennlp_plugins").write_text("local_plugin")
 sys.modules.update(dict.fromkeys(["torchvision", "fairscale", "boto3", "google.cloud.storage"]))
+threshold = gc.get_threshold()
 connections = []
 def connect(self, address):
     connections.append(address)
@@ -49,7 +50,7 @@ report = {
     ],
     "connections": [str(connection) for connection in connections],
     "errors": {},
-    "settings": [gc.get_threshold()[0], torch.tensor(1e-39).mul(1).item() != 0],
+    "unchanged": [gc.get_threshold() == threshold, torch.tensor(1e-39).mul(1).item() != 0],
 }
 from allennlp.common.file_utils import cached_path
 from allennlp.nn.checkpoint import FairScaleCheckpointWrapper

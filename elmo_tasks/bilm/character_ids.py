@@ -135,9 +135,10 @@ class WordRows:
         for word, index in index_of.items():
             rows[index] = self.row_of(word)
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
+        timesteps = max(map(len, sentences), default=0)
         # Shape: (batch_size, timesteps)
-        numbers = np.full((len(sentences), lengths.max(initial=0)), -1, dtype=np.int64)
-        is_word = np.arange(numbers.shape[1]) < lengths[:, None]
+        numbers = np.full((len(sentences), timesteps), -1, dtype=np.int64)
+        is_word = np.arange(timesteps) < lengths[:, None]
         numbers[is_word] = [index_of[word] for word in words]
         return NumberedWords(list(index_of), rows, numbers)
 
