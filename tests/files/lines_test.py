@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_tasks.files.lines import numbered_lines, text_of_file
+from elmo_tasks.files.lines import located, numbered_lines, text_of_file
 
 PACKERS = {".txt": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
 CONTENTS = {
@@ -79,3 +79,13 @@ def test_offsets_in_a_text_are_those_in_its_file(write, suffix):
         assert text_of_file(write(content, suffix)) == content.decode().replace("\ufeff", " ")
     text = "München\r\nsang"
     assert text_of_file(write(text.encode("utf-16"), suffix)) == text
+
+
+def test_errors_that_are_not_about_the_file_are_not_attributed_to_it():
+    for error in (ModuleNotFoundError("No module named 'a'"), MemoryError()):
+        with pytest.raises(type(error)) as raised, located("a.json", 1):
+            raise error
+        assert raised.value is error
+    with pytest.raises(ValueError, match=r"different structure \(b\): a\.json, line 1"):
+        with located("a.json", 1):
+            raise TypeError("b")
