@@ -124,11 +124,11 @@ def text_of_file(path: str | PathLike[str]) -> str:
 def located(path: str | PathLike[str], place: int | str) -> Iterator[None]:
     """
     Adds the file, and the line or other place in it, to the errors of a parser that do not name it.
-    A module that cannot be imported and a lack of memory are no errors of the file.
+    It passes on an `ImportError`, which is not about the file.
     """
     try:
         yield
-    except (ImportError, MemoryError):
+    except ImportError:
         raise
     except Exception as error:
         if isinstance(error, ValueError) and fspath(path) in str(error):
