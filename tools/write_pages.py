@@ -178,7 +178,8 @@ def origins(plan: Plan, runs: list[Run], stopped: pd.DataFrame) -> str:
         "## Table 1, stopped and to the end",
         markdown(old_and_new(new, stopped)),
         "In epochs and seconds, the mean over the seeds; baseline / ELMo. Seconds are of a busy "
-        "machine, and of a resumed run only those since it was resumed.",
+        "machine. Runs that were interrupted before 30 November 2026 have only the seconds since "
+        "they were resumed.",
         "## Code of the runs in `open`",
         by_commit(new),
         "## Code of the runs in `stopped`",

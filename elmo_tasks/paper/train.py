@@ -12,7 +12,6 @@ import platform
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
 import torch
 
 from elmo_tasks.configs import missing_files
@@ -173,7 +173,6 @@ def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) 
         command = [sys.executable, "-m", "allennlp", "train", str(config), "-s", str(directory)]
         command += ["--file-friendly-logging", "--recover" if is_interrupted else "--force"]
         environment = {**threads, **os.environ}
-        start = time.time()
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -186,7 +185,7 @@ def _train(run: Run, threads: dict[str, str], children: list[subprocess.Popen]) 
         children.remove(child)
         if status:
             return f"failed with status {status}: {_last_line(log)} ({log})"
-        _write_scores(run, directory, time.time() - start)
+        _write_scores(run, directory)
     return None
 
 
@@ -195,15 +194,17 @@ def _last_line(log: Path) -> str:
     return lines[-1] if lines else ""
 
 
-def _write_scores(run: Run, directory: Path, seconds: float) -> None:
+def _write_scores(run: Run, directory: Path) -> None:
     metric = TASKS[run.task].metric
     metrics = read_json(directory / "metrics.json")
     test = metrics.get(f"test_{metric}")
     n_epochs = len(list(directory.glob("metrics_epoch_*.json")))
     epochs = []
+    durations = []
     for number in range(n_epochs):
         epoch_metrics = read_json(directory / f"metrics_epoch_{number}.json")
         epochs.append(100 * epoch_metrics[f"validation_{metric}"])
+        durations.append(epoch_metrics["training_duration"])
     weights = torch.load(directory / "best.th", map_location="cpu", weights_only=True)
     scores = {
         "task": run.task,
@@ -219,9 +220,16 @@ def _write_scores(run: Run, directory: Path, seconds: float) -> None:
         "digest": run.digest,
         "inputs": run.inputs,
         **surroundings(),
-        "seconds": round(seconds),
+        "seconds": round(_training_seconds(durations)),
     }
     write_json(run.file, scores)
+
+
+def _training_seconds(durations: Sequence[str]) -> float:
+    """The time of all epochs; AllenNLP's `training_duration` starts again with `--recover`."""
+    since_start = pd.to_timedelta(pd.Series(durations)).dt.total_seconds()
+    of_epoch = since_start.diff()
+    return of_epoch.where(of_epoch > 0, since_start).sum()
 
 
 def surroundings() -> dict[str, Any]:

@@ -16,10 +16,12 @@ STUB = """#!/bin/sh
 echo "$@" >> {folder}/calls
 mkdir -p "$6"
 cp {folder}/best.th "$6"/
+duration=0:02:00.000000
 {behaviour}
-echo '{{"validation_accuracy": 0.4}}' > "$6"/metrics_epoch_0.json
-echo '{{"validation_accuracy": 0.5}}' > "$6"/metrics_epoch_1.json
-echo '{{"best_validation_accuracy": 0.5, "test_accuracy": 0.25}}' > "$6"/metrics.json
+cd "$6"
+echo '{{"validation_accuracy": 0.4, "training_duration": "0:01:00.400000"}}' > metrics_epoch_0.json
+echo '{{"validation_accuracy": 0.5, "training_duration": "'$duration'"}}' > metrics_epoch_1.json
+echo '{{"best_validation_accuracy": 0.5, "test_accuracy": 0.25}}' > metrics.json
 """
 
 
@@ -27,7 +29,7 @@ echo '{{"best_validation_accuracy": 0.5, "test_accuracy": 0.25}}' > "$6"/metrics
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """
     Makes training run a shell command: `stub("exit 1")`; `$4` is the config, `$6` the serialization
-    directory.
+    directory, `$duration` the time from the start of training to the end of its second epoch.
     """
 
     def behave(behaviour: str = "") -> None:

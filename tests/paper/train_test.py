@@ -38,6 +38,7 @@ class TestTrainAll:
         assert scores["dev"] == 50
         assert scores["test"] == 25
         assert scores["epochs"] == [40, 50]
+        assert scores["seconds"] == 120
         assert scores["digest"] == "digest"
         assert scores["inputs"] == {"data": "1234"}
         assert scores["training_size"] == 100
@@ -68,6 +69,12 @@ class TestTrainAll:
         new_call, second_call = (tmp_path / "calls").read_text().splitlines()
         assert new_call.endswith("--force")
         assert second_call.endswith("--recover")
+
+    def test_a_resumed_run_has_the_seconds_of_all_epochs(self, stub, make_run):
+        run = make_run()
+        stub("duration=0:00:30.000000")
+        list(train_all([run]))
+        assert json.loads(run.file.read_text())["seconds"] == 90
 
     def test_a_failed_run_does_not_stop_the_others(self, stub, make_run):
         runs = [make_run(1), make_run(2)]
