@@ -2,8 +2,8 @@
 //
 // paper: section A.6, Table 1; ELMo is at the input
 // data:  coref/{train,dev,test}.conll; OntoNotes in the paper, LitBank here
-// score: mean test F1 58.1 here (3 seeds of 8 epochs), 70.4 in the paper
-// time:  26 to 69 minutes per seed on two cores of an Intel Xeon
+// score: mean test F1 60.4 here (2 seeds), 70.4 in the paper
+// time:  up to 163 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/coref.md; as plain JSON, expanded/coref_elmo.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -2,8 +2,8 @@
 //
 // paper: section A.7, baseline of Table 1
 // data:  ner/{train,dev,test}.txt; CoNLL-2003 in the paper, WNUT-17 here
-// score: test F1 29.7 here (5 seeds of 14 epochs), 90.15 in the paper
-// time:  5 to 15 minutes per seed on two cores of an Intel Xeon
+// score: test F1 30.3 here (5 seeds), 90.15 in the paper
+// time:  up to 17 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/ner.md; as plain JSON, expanded/ner.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -2,8 +2,8 @@
 //
 // paper: section A.7, Table 1; ELMo is at the input
 // data:  ner/{train,dev,test}.txt; CoNLL-2003 in the paper, WNUT-17 here
-// score: test F1 36.7 here (5 seeds of 14 epochs), 92.22 in the paper
-// time:  8 to 18 minutes per seed on two cores of an Intel Xeon
+// score: test F1 38.0 here (5 seeds), 92.22 in the paper
+// time:  up to 46 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/ner.md; as plain JSON, expanded/ner_elmo.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -2,8 +2,8 @@
 //
 // paper: section A.3, Table 1; ELMo is at the input and the output of its first biLSTM
 // data:  snli/{train,dev,test}.jsonl; 549,367 pairs of SNLI in the paper, 18,000 here
-// score: test accuracy 72.6 here (5 seeds of 8 epochs with hidden=150), 88.7 in the paper
-// time:  14 to 58 minutes per seed on two cores of an Intel Xeon or AMD EPYC
+// score: test accuracy 75.2 here (5 seeds with hidden=150), 88.7 in the paper
+// time:  up to 66 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/snli.md; as plain JSON, expanded/snli_elmo.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -2,8 +2,8 @@
 //
 // paper: section A.4, baseline of Table 1
 // data:  squad/{train,dev}.json; 87,599 questions of SQuAD 1.1 in the paper, 9,231 here
-// score: dev F1 63.1 here (3 seeds of 6 epochs), 81.1 in the paper
-// time:  18 to 75 minutes per seed on two cores of an Intel Xeon or AMD EPYC
+// score: dev F1 64.3 here (3 seeds), 81.1 in the paper
+// time:  up to 56 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/squad.md; as plain JSON, expanded/squad.json
 local environment = import 'lib/environment.libsonnet';
 

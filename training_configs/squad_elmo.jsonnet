@@ -2,8 +2,8 @@
 //
 // paper: section A.4, Table 1; ELMo is at the input and the output of its shared biGRU
 // data:  squad/{train,dev}.json; 87,599 questions of SQuAD 1.1 in the paper, 9,231 here
-// score: dev F1 68.2 here (3 seeds of 6 epochs), 85.8 in the paper
-// time:  25 to 74 minutes per seed on two cores of an Intel Xeon
+// score: dev F1 69.1 here (3 seeds), 85.8 in the paper
+// time:  up to 59 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/squad.md; as plain JSON, expanded/squad_elmo.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -2,8 +2,8 @@
 //
 // paper: section A.5, Table 1; ELMo is at the input
 // data:  srl/{train,dev,test}/; OntoNotes in the paper, PropBank of English EWT here
-// score: test F1 68.2 here (3 seeds of 4 epochs with hidden=150), 84.6 in the paper
-// time:  18 to 49 minutes per seed on two cores of an Intel Xeon or AMD EPYC
+// score: test F1 73.3 here (3 seeds with hidden=150), 84.6 in the paper
+// time:  up to 163 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/srl.md; as plain JSON, expanded/srl_elmo.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -2,8 +2,8 @@
 //
 // paper: section A.8, baseline of Table 1
 // data:  sst/{train,dev,test}.txt; SST-5 in the paper and here
-// score: test accuracy 45.2 here (5 seeds of 6 epochs with hidden=150), 51.4 in the paper
-// time:  19 to 73 minutes per seed on two cores of an Intel Xeon or AMD EPYC
+// score: test accuracy 45.9 here (5 seeds with hidden=150), 51.4 in the paper
+// time:  up to 70 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/sst.md; as plain JSON, expanded/sst.json
 local environment = import 'lib/environment.libsonnet';
 

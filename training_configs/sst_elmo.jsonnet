@@ -2,8 +2,8 @@
 //
 // paper: section A.8, Table 1; ELMo is at the input and the output of its first biLSTM
 // data:  sst/{train,dev,test}.txt; SST-5 in the paper and here
-// score: test accuracy 48.2 here (5 seeds of 6 epochs with hidden=150), 54.7 in the paper
-// time:  25 to 71 minutes per seed on two cores of an Intel Xeon or AMD EPYC
+// score: test accuracy 48.2 here (5 seeds with hidden=150), 54.7 in the paper
+// time:  up to 50 minutes per seed on one thread of an AMD EPYC
 // see:   docs/tasks/sst.md; as plain JSON, expanded/sst_elmo.json
 local environment = import 'lib/environment.libsonnet';
 

@@ -19,11 +19,11 @@ DEFAULTS = {
     "ELMO_TASKS_LAYER": "1",
 }
 # The runs with the scores in the headers.
-RUNS = {"pos_layer": "open/pos/layer-1"}
+RUNS = {"pos_layer": "pos/layer-1"}
 for task_name, task in TASKS.items():
-    RUNS[task_name] = f"stopped/{task_name}/baseline"
+    RUNS[task_name] = f"{task_name}/baseline"
     with_elmo = "both" if len(task.elmo_at) == 2 else "input"
-    RUNS[f"{task_name}_elmo"] = f"stopped/{task_name}/{with_elmo}"
+    RUNS[f"{task_name}_elmo"] = f"{task_name}/{with_elmo}"
 
 
 def test_the_files_are_what_plain_jsonnet_returns():
@@ -51,10 +51,11 @@ def test_a_header_names_the_section_data_and_score(name):
 def test_a_score_is_the_mean_of_published_runs(name, folder):
     header = (TRAINING_CONFIGS / f"{name}.jsonnet").read_text("utf-8")
     runs = []
-    for path in (CHECKOUT / "results" / folder).glob("?.json"):
+    for path in (CHECKOUT / "results/open" / folder).glob("?.json"):
         runs.append(json.loads(path.read_text("utf-8")))
     score = mean(run["dev"] if run["test"] is None else run["test"] for run in runs)
     assert re.search(r"score: .* (\d+\.\d) here", header)[1] == f"{score:.1f}"
     assert f"{len(runs)} seeds" in header
-    minutes = sorted(run["seconds"] / 60 for run in runs)
-    assert f"time:  {minutes[0]:.0f} to {minutes[-1]:.0f} minutes" in header
+    # Not the shortest: runs that were interrupted lack the seconds before they were resumed.
+    longest = max(run["seconds"] for run in runs) / 60
+    assert f"time:  up to {longest:.0f} minutes" in header
