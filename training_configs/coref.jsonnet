@@ -2,8 +2,8 @@
 //
 // paper: section A.6, baseline of Table 1
 // data:  coref/{train,dev,test}.conll; OntoNotes in the paper, LitBank here
-// score: mean test F1 59.8 here (2 seeds), 67.2 in the paper
-// time:  up to 147 minutes per seed on one thread of an AMD EPYC or Intel Xeon
+// score: mean test F1 59.5 here (3 seeds), 67.2 in the paper
+// time:  up to 161 minutes per seed on one thread of an AMD EPYC or Intel Xeon
 // see:   docs/tasks/coref.md; as plain JSON, expanded/coref.json
 local environment = import 'lib/environment.libsonnet';
 
