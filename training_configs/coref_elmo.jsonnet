@@ -2,8 +2,8 @@
 //
 // paper: section A.6, Table 1; ELMo is at the input
 // data:  coref/{train,dev,test}.conll; OntoNotes in the paper, LitBank here
-// score: mean test F1 60.4 here (2 seeds), 70.4 in the paper
-// time:  up to 163 minutes per seed on one thread of an AMD EPYC
+// score: mean test F1 60.8 here (3 seeds), 70.4 in the paper
+// time:  up to 163 minutes per seed on one thread of an AMD EPYC or Intel Xeon
 // see:   docs/tasks/coref.md; as plain JSON, expanded/coref_elmo.json
 local environment = import 'lib/environment.libsonnet';
 
