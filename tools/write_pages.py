@@ -15,19 +15,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from elmo_tasks.files.json_files import read_json
 from elmo_tasks.paper.figures import draw_curves, draw_mixes, draw_sizes
 from elmo_tasks.paper.findings import findings
 from elmo_tasks.paper.measures import MEASURED, measured
 from elmo_tasks.paper.numbers import TABLES, TASKS, variants_of
 from elmo_tasks.paper.plan import Plan, Run
-from elmo_tasks.paper.run_scores import (
-    finished_runs,
-    or_stopped,
-    runs_of,
-    scores_by_seed,
-    stopped_runs,
-    version_notes,
-)
+from elmo_tasks.paper.run_scores import finished_runs, runs_of, scores_by_seed, version_notes
 from elmo_tasks.paper.tables import TITLES, Table, table_of
 from elmo_tasks.paper.train import best_epoch, finished, sort_out
 
@@ -46,6 +40,7 @@ _README_COLUMNS = {
 # These columns of Table 1 are in a second table, because one would be too wide to read.
 _COLUMNS_OF_THE_PAPER = ["paper: trained on", "previous", "paper: baseline", "paper: ELMo"]
 _OPEN = Path("results/open")
+# Runs of an earlier plan, which had a fixed number of epochs.
 _STOPPED = Path("results/stopped")
 
 
@@ -63,16 +58,15 @@ def main() -> None:
     problems = sort_out(runs).problems
     if problems:
         sys.exit("\n".join(problems.values()))
-    stopped = stopped_runs(_STOPPED)
     runs_by_exhibit = {}
     for exhibit in ("table 1", "table 2", "table 3", "table 6", "figure 1", "figure 2"):
-        chosen = or_stopped(exhibit, finished_runs(plan, exhibit), stopped)
-        assert chosen is not None
-        runs_by_exhibit[exhibit] = chosen
+        exhibit_runs = finished_runs(plan, exhibit)
+        assert exhibit_runs is not None
+        runs_by_exhibit[exhibit] = exhibit_runs
     texts = {
-        Path("README.md"): readme_table(plan, stopped, runs_by_exhibit["table 1"]),
-        _PAGE: results_page(plan, stopped, runs_by_exhibit),
-        Path("results/README.md"): origins(plan, runs, stopped),
+        Path("README.md"): readme_table(plan, runs_by_exhibit["table 1"]),
+        _PAGE: results_page(plan, runs_by_exhibit),
+        Path("results/README.md"): origins(plan, runs),
     }
     for path, text in texts.items():
         old = path.read_text("utf-8")
@@ -109,32 +103,25 @@ def copy_finished(runs: Iterable[Run], source: Path) -> None:
             print(f"copied: {_OPEN / name}")
 
 
-def readme_table(plan: Plan, stopped: pd.DataFrame, runs: pd.DataFrame) -> str:
-    """Table 1, narrow enough for README: a star marks the rows of stopped runs."""
-    rows = known_table(plan, "table 1", stopped).rows
-    is_stopped = rows["epochs (best)"].str.startswith("stopped")
-    stars = is_stopped.map({True: "*", False: ""})
+def readme_table(plan: Plan, runs: pd.DataFrame) -> str:
+    """Table 1, narrow enough for README."""
+    rows = known_table(plan, "table 1").rows
     # Without the relative increase, which is in brackets.
-    rows["increase"] = rows["increase (relative)"].str.split().str[0] + stars
+    rows["increase"] = rows["increase (relative)"].str.split().str[0]
     rows["paper: increase"] = "+" + rows["paper: increase (relative)"].str.split().str[0]
     # "9,231 questions"
     rows["trained on"] = rows["trained on"].str.split().str[0]
     columns = _README_COLUMNS
     if "frozen transformer" in rows:
         columns = {**columns, "frozen transformer": "frozen MiniLM"}
-    sections = [markdown(rows[list(columns)].rename(columns=columns))]
-    if is_stopped.any():
-        sections.append(
-            "\\* Trained for a fixed number of epochs by an earlier plan, to be trained again:\n"
-            "many of these runs were still improving, so the increase may change."
-        )
-    return "\n\n".join([*sections, *version_notes(runs["version"])])
+    table = markdown(rows[list(columns)].rename(columns=columns))
+    return "\n\n".join([table, *version_notes(runs["version"])])
 
 
-def results_page(plan: Plan, stopped: pd.DataFrame, runs: dict[str, pd.DataFrame]) -> str:
+def results_page(plan: Plan, runs: dict[str, pd.DataFrame]) -> str:
     sections = ["## Findings", markdown(findings(runs))]
     for exhibit, title in TITLES.items():
-        made = known_table(plan, exhibit, stopped)
+        made = known_table(plan, exhibit)
         below = list(made.notes)
         sections.append(f"## {title}")
         if exhibit == "table 5":
@@ -163,17 +150,17 @@ def results_page(plan: Plan, stopped: pd.DataFrame, runs: dict[str, pd.DataFrame
     return "\n\n".join([*sections, *version_notes(versions)])
 
 
-def known_table(plan: Plan, exhibit: str, stopped: pd.DataFrame) -> Table:
-    made = table_of(plan, exhibit, stopped=stopped)
+def known_table(plan: Plan, exhibit: str) -> Table:
+    made = table_of(plan, exhibit)
     if made is None:
         sys.exit(f"{_OPEN} has nothing for {exhibit}: allennlp elmo-tables --plan open")
     return made
 
 
-def origins(plan: Plan, runs: list[Run], stopped: pd.DataFrame) -> str:
+def origins(plan: Plan, runs: list[Run]) -> str:
     """How Table 1 has changed, and the runs of each version and commit."""
-    scores = sort_out(runs).scores
-    new = runs_of(scores)
+    new = runs_of(sort_out(runs).scores)
+    stopped = runs_of(read_json(file) for file in sorted(_STOPPED.glob("*/*/*.json")))
     sections = [
         "## Table 1, stopped and to the end",
         markdown(old_and_new(new, stopped)),

@@ -96,7 +96,7 @@ def draw_sizes(runs: pd.DataFrame, folder: Path) -> list[Path]:
         for model in _MODELS:
             chosen = values[(values["task"] == task) & (values["model"] == model)]
             _draw_mean(panel, model, chosen.groupby("training examples")["score"])
-        panel.set(title=_title(runs, task), xlabel="training examples", ylabel=_score_of(task))
+        panel.set(title=TASKS[task].title, xlabel="training examples", ylabel=_score_of(task))
         panel.set_xscale("log")
         panel.legend(frameon=False)
     return _save(figure, values, folder / "figure1_examples")
@@ -137,7 +137,7 @@ def draw_curves(runs: pd.DataFrame, folder: Path) -> list[Path]:
                 _draw_curve(panel, model, label, curve)
                 # The legend has each model once.
                 label = None
-        panel.set(title=_title(runs, task), xlabel="epoch", ylabel=_score_of(task))
+        panel.set(title=TASKS[task].title, xlabel="epoch", ylabel=_score_of(task))
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.legend(frameon=False)
     return _save(figure, values, folder / "figure1_epoch")
@@ -166,7 +166,7 @@ def draw_mixes(runs: pd.DataFrame, folder: Path) -> list[Path]:
         # Layers in rows, tasks in columns.
         grid = weights_by_task.filter(like="layer ").T
         _draw_grid(panel, grid)
-        titles = [_title(runs, task, "{}\nstopped\nafter\n{} epochs") for task in grid]
+        titles = [TASKS[task].title for task in grid]
         panel.set_xticks(range(grid.shape[1]), titles, fontsize=6)
         panel.set_yticks(range(grid.shape[0]), grid.index)
         panel.set_title(f"ELMo at the {place}")
@@ -179,16 +179,6 @@ def _draw_grid(panel: Axes, grid: pd.DataFrame) -> None:
     for (row, column), weight in np.ndenumerate(grid.to_numpy()):
         color = "white" if weight > 0.5 else "black"
         panel.text(column, row, f"{weight:.2f}", ha="center", va="center", color=color)
-
-
-def _title(runs: pd.DataFrame, task: str, if_stopped: str = "{}, stopped after {} epochs") -> str:
-    """The name of a task, and whether its runs were stopped early."""
-    title = TASKS[task].title
-    task_runs = runs[runs["task"] == task]
-    if not task_runs["stopped"].any():
-        return title
-    n_epochs = task_runs["epochs"].map(len).max()
-    return if_stopped.format(title, n_epochs)
 
 
 def _score_of(task: str) -> str:

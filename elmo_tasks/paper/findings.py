@@ -38,8 +38,7 @@ _CLAIMS = [
     _Claim("the first layer is better for parts of speech (Table 6)", "table 6", 1, 2, ("pos",)),
 ]
 _SIGNIFICANT = "significant (p < 0.05)"
-_STOPPED = "stopped too early to say"
-_COLUMNS = ("the paper", "yes", "no", _SIGNIFICANT, _STOPPED)
+_COLUMNS = ("the paper", "yes", "no", _SIGNIFICANT)
 
 
 def findings(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -71,9 +70,6 @@ def _verdicts(claim: _Claim, runs: pd.DataFrame) -> _Verdicts:
     verdicts = []
     for name, task_runs in _by_task(runs, claim.tasks):
         task = TASKS[name]
-        if task_runs["stopped"].any():
-            verdicts.append((_STOPPED, task.title))
-            continue
         split = "dev" if claim.exhibit in ("table 2", "table 3") else task.split
         variants = list(variants_of(claim.exhibit, name))
         better = scores_by_seed(task_runs, name, variants[claim.better], split)
@@ -95,9 +91,6 @@ def _faster(runs: pd.DataFrame) -> _Verdicts:
     verdicts = []
     for name, task_runs in _by_task(runs, TABLES["table 1"]):
         task = TASKS[name]
-        if task_runs["stopped"].any():
-            verdicts.append((_STOPPED, task.title))
-            continue
         epochs = task_runs.set_index(["variant", "seed"])["epochs"]
         if not {"baseline", task.elmo} <= set(task_runs["variant"]):
             continue
@@ -137,9 +130,6 @@ def _gains_more(runs: pd.DataFrame, share: float) -> _Verdicts:
     verdicts = []
     for name, task_runs in _by_task(runs, TABLES["figure 1"]):
         task = TASKS[name]
-        if task_runs["stopped"].any():
-            verdicts.append((_STOPPED, task.title))
-            continue
         # Shape: sizes in rows, variants in columns; the whole training set is the last row.
         scores = task_runs.groupby(["training_size", "variant"])["dev"]
         means = scores.mean().unstack().sort_index()

@@ -2,19 +2,16 @@
 The scores of finished runs as tables of pandas, with one row per run.
 
 A run of a different version of this package is not mixed in silently: its score, and a mean with
-it, has a mark. Runs that an earlier plan has stopped are never in a row with other runs.
+it, has a mark.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from elmo_tasks.files.json_files import read_json
-from elmo_tasks.paper import numbers as paper
-from elmo_tasks.paper.numbers import TRANSFORMER, variants_of
+from elmo_tasks.paper.numbers import TRANSFORMER
 from elmo_tasks.paper.plan import Plan
 from elmo_tasks.paper.train import sort_out
 from elmo_tasks.version import __version__
@@ -22,12 +19,10 @@ from elmo_tasks.version import __version__
 __all__ = [
     "NONE",
     "finished_runs",
-    "or_stopped",
     "runs_of",
     "runs_of_variant",
     "scores_by_seed",
     "side_by_side",
-    "stopped_runs",
     "version_mark",
     "version_notes",
     "version_of",
@@ -53,57 +48,10 @@ def finished_runs(
     return runs_of(scores)
 
 
-def stopped_runs(folder: Path) -> pd.DataFrame:
-    """The runs of an earlier plan, which trained for a fixed number of epochs."""
-    scores = [read_json(file) for file in sorted(folder.glob("*/*/*.json"))]
-    return runs_of(scores, are_stopped=True)
-
-
-def runs_of(scores: Iterable[dict[str, Any]], *, are_stopped: bool = False) -> pd.DataFrame:
+def runs_of(scores: Iterable[dict[str, Any]]) -> pd.DataFrame:
     """A row for each run, with the `version` of this package that computed it."""
-    rows = [{**run, "version": version_of(run), "stopped": are_stopped} for run in scores]
+    rows = [{**run, "version": version_of(run)} for run in scores]
     return pd.DataFrame(rows).sort_values(["task", "variant", "seed"], ignore_index=True)
-
-
-def or_stopped(
-    exhibit: str,
-    runs: pd.DataFrame | None,
-    stopped: pd.DataFrame | None,
-) -> pd.DataFrame | None:
-    """
-    For each task, the runs of the plan, or if some column of its row has none yet, only the stopped
-    ones, of the seeds that all of its columns have.
-    """
-    if stopped is None:
-        return runs
-    chosen = []
-    for task in paper.TABLES[exhibit]:
-        task_runs = _complete_runs(exhibit, task, stopped)
-        if runs is not None:
-            new_runs = runs[runs["task"] == task]
-            if _cells(task_runs) <= _cells(new_runs):
-                task_runs = new_runs
-        if not task_runs.empty:
-            chosen.append(task_runs)
-    if not chosen:
-        return None
-    return pd.concat(chosen, ignore_index=True)
-
-
-def _complete_runs(exhibit: str, task: str, runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs of a task in a table of the seeds that all of its columns have, or in a figure."""
-    variants = variants_of(exhibit, task)
-    compared_runs = runs[(runs["task"] == task) & runs["variant"].isin(variants)]
-    if exhibit == "figure 1":
-        return compared_runs
-    whole_runs = compared_runs[compared_runs["size"].isna()]
-    n_variants = whole_runs.groupby("seed")["variant"].transform("count")
-    return whole_runs[n_variants == len(variants)]
-
-
-def _cells(runs: pd.DataFrame) -> set[tuple[str, int]]:
-    """The variants and sizes; 0 is the whole training set."""
-    return set(zip(runs["variant"], runs["size"].fillna(0).astype(int), strict=True))
 
 
 def version_of(scores: dict[str, Any]) -> str:

@@ -19,7 +19,6 @@ from elmo_tasks.paper.plan import Plan
 from elmo_tasks.paper.run_scores import (
     NONE,
     finished_runs,
-    or_stopped,
     runs_of_variant,
     scores_by_seed,
     version_mark,
@@ -61,12 +60,8 @@ def table_of(
     plan: Plan,
     exhibit: str,
     tasks: Collection[str] | None = None,
-    stopped: pd.DataFrame | None = None,
 ) -> Table | None:
-    """
-    A table of the finished runs of a plan, or `None` if none is finished. The runs in `stopped`
-    fill the rows that the plan has not finished.
-    """
+    """A table of the finished runs of a plan, or `None` if none is finished."""
     if exhibit == "table 4":
         neighbors = measured(plan, exhibit)
         if neighbors is None:
@@ -77,7 +72,7 @@ def table_of(
         if senses is None:
             return None
         return Table(word_sense_table(senses), word_sense_notes(senses), set())
-    runs = or_stopped(exhibit, finished_runs(plan, exhibit, tasks), stopped)
+    runs = finished_runs(plan, exhibit, tasks)
     if runs is None:
         return None
     sizes = {name: task.get("size", NONE) for name, task in plan.tasks.items()}
@@ -137,16 +132,14 @@ def _row(
     task = TASKS[name]
     split = _split(exhibit, name)
     left, right = compared(exhibit, name, runs)
-    is_stopped = bool(runs["stopped"].any())
     row = {"task": task.title, "measure": f"{task.score}, {split}", "trained on": size}
     for column, variant in variants.items():
         row[column] = _cell(runs, name, variant, split)
     row["increase (relative)"] = _increase(left, right)
     row["epochs (best)"] = _epochs(runs, variants.values())
-    # Differences between unfinished trainings are not tested.
-    row["p"] = NONE if is_stopped else _p(left, right)
+    row["p"] = _p(left, right)
     if exhibit == "table 1":
-        row["p, paired"] = NONE if is_stopped else _paired_p(left, right)
+        row["p, paired"] = _paired_p(left, right)
         row["paper: trained on"] = task.trained_on
         row |= dict(zip(_COLUMNS_OF_PAPER, paper.TABLE_1[name], strict=True))
     return row
@@ -177,9 +170,6 @@ def _has_transformer(runs: pd.DataFrame) -> bool:
 
 def _epochs(runs: pd.DataFrame, variants: Iterable[str]) -> str:
     """The mean numbers of epochs until the end and until the best one, for each column."""
-    if runs["stopped"].any():
-        n_epochs = runs["epochs"].map(len).max()
-        return f"stopped after {n_epochs} epochs"
     cells = []
     for variant in variants:
         epochs = runs[runs["variant"] == variant]["epochs"]
@@ -222,11 +212,6 @@ def notes(exhibit: str, runs: pd.DataFrame) -> list[str]:
             "Epochs (best): how many epochs the runs had, and which one was the best on the "
             "dev set and is scored: means over seeds, column by column."
         )
-        if runs["stopped"].any():
-            explained.append(
-                "Stopped: a fixed number of epochs, and many runs were still improving. These rows "
-                "are from an earlier plan, and their differences are not tested."
-            )
     if exhibit == "table 2":
         explained.append(
             "Last layer only: the biLM's top layer without a mix, at ELMo's places in the task. "

@@ -6,7 +6,6 @@ import pandas
 import pytest
 from scipy import stats
 
-from elmo_tasks.files.json_files import write_json
 from elmo_tasks.paper.figures import draw, epoch_values, mix_table, size_values
 from elmo_tasks.paper.findings import findings
 from elmo_tasks.paper.intrinsic_tables import (
@@ -14,7 +13,7 @@ from elmo_tasks.paper.intrinsic_tables import (
     word_sense_notes,
     word_sense_table,
 )
-from elmo_tasks.paper.run_scores import or_stopped, runs_of, side_by_side, stopped_runs
+from elmo_tasks.paper.run_scores import runs_of, side_by_side
 from elmo_tasks.paper.tables import notes, table
 from elmo_tasks.paper.word_senses import measure_senses
 from elmo_tasks.paper.wsd_corpus import WsdCorpus
@@ -277,56 +276,6 @@ class TestOtherTables:
         assert ours.tolist() == [f"{100 * f1:.1f}§", 69.0]
 
 
-class TestStoppedRuns:
-    """A row of a table has the runs of one plan, never of both."""
-
-    @pytest.fixture
-    def stopped(self, tmp_path):
-        for variant, dev in (("baseline", 60.0), ("both", 72.0)):
-            (tmp_path / "snli" / variant).mkdir(parents=True)
-            for run in scores_of("snli", variant, [dev, dev + 1], epochs=[dev - 5, dev]):
-                write_json(tmp_path / "snli" / variant / f"{run['seed']}.json", run)
-        # Table 1 has more seeds of this variant.
-        extra = {**scores_of("snli", "both", [0.0])[0], "seed": 3}
-        write_json(tmp_path / "snli" / "both" / "3.json", extra)
-        return stopped_runs(tmp_path)
-
-    def row(self, new, stopped):
-        runs = or_stopped("table 1", runs_of(new) if new else None, stopped)
-        (row,) = table("table 1", runs, {}).to_dict("records")
-        return row
-
-    @pytest.mark.parametrize("variants", [(), ("baseline",), ("both",)])
-    def test_they_fill_a_row_of_which_a_column_is_missing(self, stopped, variants):
-        new = [
-            run for variant in variants for run in scores_of("snli", variant, [90.0, 91.0, 92.0])
-        ]
-        row = self.row(new, stopped)
-        assert (row["baseline"], row["ELMo"]) == ("60.5 ± 0.7 (2)", "72.5 ± 0.7 (2)")
-        assert (row["epochs (best)"], row["p"], row["p, paired"]) == (
-            "stopped after 2 epochs",
-            "–",
-            "–",
-        )
-
-    def test_a_row_of_new_runs_has_its_own_seeds_and_p(self, stopped):
-        new = scores_of("snli", "baseline", [66.0, 67.0, 66.5]) + scores_of("snli", "both", [75.0])
-        row = self.row(new, stopped)
-        assert (row["baseline"], row["ELMo"]) == ("66.5 ± 0.5 (3)", "75.0 (1 seed)")
-        assert (row["epochs (best)"], row["p"]) == ("1 (1) / 1 (1)", "n too small")
-
-    def test_parts_of_the_training_set_belong_to_figure_1(self, stopped):
-        new = scores_of("snli", "baseline", [66.0]) + scores_of("snli", "both", [75.0])
-        parts = runs_of(scores_of("snli", "both", [40.0], size=180), are_stopped=True)
-        both = pandas.concat([stopped, parts])
-        assert not or_stopped("table 1", runs_of(new), both)["stopped"].any()
-        assert or_stopped("figure 1", runs_of(new), both)["stopped"].all()
-
-    def test_a_note_says_so(self, stopped):
-        assert any(note.startswith("Stopped") for note in notes("table 1", stopped))
-        assert not any(note.startswith("Stopped") for note in notes("table 1", snli()))
-
-
 class TestFindings:
     def rows(self, **runs):
         empty = runs_of(scores_of("pos", "layer-0", [1.0]))
@@ -336,18 +285,15 @@ class TestFindings:
 
     def test_a_claim_lists_the_tasks_for_which_it_holds(self):
         sst = scores_of("sst", "baseline", [50.0, 51.0]) + scores_of("sst", "both", [49.0, 50.0])
-        squad = scores_of("squad", "baseline", [60.0]) + scores_of("squad", "both", [70.0])
-        stopped = runs_of(squad, are_stopped=True)
         srl = scores_of("srl", "baseline", [60.0, 61.0]) + scores_of("srl", "input", [65.0])
         # Not shown as different.
         ner = scores_of("ner", "baseline", [60.0]) + scores_of("ner", "input", [60.04])
-        runs = pandas.concat([snli(), runs_of(sst + srl + ner), stopped])
+        runs = pandas.concat([snli(), runs_of(sst + srl + ner)])
         row = self.rows(table_1=runs).loc["ELMo beats the baseline (Table 1)"]
         assert row.tolist() == [
             "SNLI (+9.9), SRL (+4.5, 1 seed)",
             "NER (+0.0, 1 seed), SST-5 (-1.0)",
             "SNLI",
-            "SQuAD",
         ]
 
     def test_epochs_until_elmo_reaches_the_best_of_the_baseline(self):
